@@ -1,0 +1,50 @@
+# One warnings target and three helpers: octavo_library, octavo_test, octavo_isa_sources.
+add_library(octavo_options INTERFACE)
+target_compile_features(octavo_options INTERFACE cxx_std_20)
+target_include_directories(octavo_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+target_compile_options(
+  octavo_options
+  INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wold-style-cast -Wundef -Wnon-virtual-dtor -Wdouble-promotion
+            # a*b+c is fused only where the code says so, or results would differ between compilers
+            -ffp-contract=off)
+# GCC 12 warns of overlapping copies in "x" + std::string that cannot happen (GCC bug 105651).
+target_compile_options(octavo_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(OCTAVO_WERROR)
+  target_compile_options(octavo_options INTERFACE -Werror)
+endif()
+if(OCTAVO_SANITIZE)
+  target_compile_options(octavo_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                                                  -fno-omit-frame-pointer)
+  target_link_options(octavo_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# octavo_library(<folder> SOURCES ... DEPS <folders> LIBS <third-party targets, private>)
+function(octavo_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  list(TRANSFORM ARG_DEPS PREPEND octavo_)
+  if(NOT ARG_SOURCES)
+    add_library(octavo_${name} INTERFACE)
+    target_link_libraries(octavo_${name} INTERFACE octavo_options ${ARG_DEPS})
+    return()
+  endif()
+  add_library(octavo_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(octavo_${name} PUBLIC octavo_options ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+endfunction()
+
+# octavo_test(<name> SOURCES ... DEPS <folders> [LABEL fast|slow] [LIBS ...]): one gtest program, one ctest entry a test.
+function(octavo_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPS;LIBS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL fast)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_DEPS PREPEND octavo_)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE OCTAVO_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+                                             OCTAVO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE octavo_options ${ARG_DEPS} ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  # Discovery runs at test time: a program that cannot start fails its tests, not the build.
+  include(GoogleTest)
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600
+                       DISCOVERY_MODE PRE_TEST)
+endfunction()

@@ -1,0 +1,113 @@
+// Status and Result: how every function that can be refused by its input says so.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+
+namespace octavo {
+
+enum class StatusCode {
+  kOk,
+  kInvalidArgument,  // a flag, a request or a recipe asks for what cannot be
+  kNotFound,         // a file, a tensor or a name is missing
+  kAlreadyExists,    // an output is there and would be overwritten
+  kCorruptFile,      // a file breaks its own format
+  kUnsupported,      // valid, but not implemented here
+  kIo,               // the operating system refused
+  kOutOfMemory,      // a budget would be exceeded
+  kCancelled,        // the user asked to stop
+  kInternal,         // our own mistake, noticed in time
+};
+
+// The code's name as users see it, e.g. "corrupt file".
+std::string_view StatusCodeName(StatusCode code);
+
+// A code and a message for people. The message says what was found, what was expected and what to
+// do; callers add where ("tensor X in shard Y: ...") with Annotate on the way up.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+  StatusCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+  // "context: message", the code kept; no effect on success.
+  Status Annotate(std::string_view context) const;
+  // "corrupt file: message".
+  std::string ToString() const;
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::string message_;
+};
+
+inline Status OkStatus() {
+  return Status();
+}
+Status InvalidArgument(std::string message);
+Status NotFound(std::string message);
+Status AlreadyExists(std::string message);
+Status CorruptFile(std::string message);
+Status Unsupported(std::string message);
+Status IoError(std::string message);
+Status OutOfMemory(std::string message);
+Status Cancelled(std::string message);
+Status Internal(std::string message);
+
+// A value or the Status that explains its absence. value() on an error aborts.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(Status status) : status_(std::move(status)) { OCTAVO_CHECK(!status_.ok()); }  // NOLINT
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+
+  T& value() & {
+    OCTAVO_CHECK(ok()) << status_.message();
+    return *value_;
+  }
+  const T& value() const& {
+    OCTAVO_CHECK(ok()) << status_.message();
+    return *value_;
+  }
+  T&& value() && {
+    OCTAVO_CHECK(ok()) << status_.message();
+    return *std::move(value_);
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace octavo
+
+#define OCTAVO_CONCAT_(a, b) a##b
+#define OCTAVO_CONCAT(a, b) OCTAVO_CONCAT_(a, b)
+
+// Returns from the calling function when `expression` (a Status) is an error.
+#define OCTAVO_RETURN_IF_ERROR(expression)           \
+  do {                                               \
+    ::octavo::Status octavo_status_ = (expression);  \
+    if (!octavo_status_.ok()) return octavo_status_; \
+  } while (false)
+
+// OCTAVO_ASSIGN_OR_RETURN(auto x, MakeX()): declares or assigns x, or returns MakeX()'s error.
+#define OCTAVO_ASSIGN_OR_RETURN(target, expression) \
+  OCTAVO_ASSIGN_OR_RETURN_(OCTAVO_CONCAT(octavo_result_, __LINE__), target, expression)
+#define OCTAVO_ASSIGN_OR_RETURN_(result, target, expression) \
+  auto result = (expression);                                \
+  if (!result.ok()) return result.status();                  \
+  target = std::move(result).value()

@@ -1,0 +1,17 @@
+// The nearest known name, for "did you mean" in error messages.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace octavo {
+
+// The candidate with the least edit distance to `name`; "" when none is near (more than a third of
+// the letters differ).
+std::string NearestName(std::string_view name, std::span<const std::string> candidates);
+
+// " (did you mean \"x\"?)", or "" when none is near: to be appended to a message.
+std::string DidYouMean(std::string_view name, std::span<const std::string> candidates);
+
+}  // namespace octavo

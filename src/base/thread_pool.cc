@@ -1,0 +1,92 @@
+#include "base/thread_pool.h"
+
+#include <sched.h>
+
+#include <chrono>
+
+#include "base/check.h"
+
+namespace octavo {
+
+namespace {
+
+// How long a worker looks for the next job before it sleeps: longer than the gap between two
+// layers, shorter than anyone notices.
+constexpr auto kSpinTime = std::chrono::microseconds(200);
+
+thread_local bool inside_task = false;
+
+int AvailableProcessors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int num_threads) {
+  OCTAVO_CHECK(num_threads >= 0) << num_threads;
+  const int threads = num_threads > 0 ? num_threads : AvailableProcessors();
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { WorkerLoop(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(sleep_mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::ParallelFor(int64_t count, const std::function<void(int64_t)>& task) {
+  if (workers_.empty() || count <= 1 || inside_task) {
+    for (int64_t i = 0; i < count; ++i) task(i);
+    return;
+  }
+  std::lock_guard run_lock(run_mutex_);
+  count_ = count;
+  task_ = &task;
+  next_.store(0, std::memory_order_relaxed);
+  busy_workers_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+  {
+    std::lock_guard lock(sleep_mutex_);
+    job_.fetch_add(1, std::memory_order_release);
+  }
+  wake_.notify_all();
+  inside_task = true;
+  RunTasks();
+  inside_task = false;
+  while (busy_workers_.load(std::memory_order_acquire) > 0) Pause();
+}
+
+void ThreadPool::RunTasks() {
+  for (int64_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) (*task_)(i);
+}
+
+void ThreadPool::WorkerLoop() {
+  inside_task = true;
+  uint64_t seen = 0;
+  while (true) {
+    const auto sleep_after = std::chrono::steady_clock::now() + kSpinTime;
+    while (job_.load(std::memory_order_acquire) == seen && !stop_.load(std::memory_order_relaxed)) {
+      Pause();
+      if (std::chrono::steady_clock::now() < sleep_after) continue;
+      std::unique_lock lock(sleep_mutex_);
+      wake_.wait(lock, [&] { return job_.load(std::memory_order_acquire) != seen || stop_; });
+    }
+    if (stop_) return;
+    seen = job_.load(std::memory_order_acquire);
+    RunTasks();
+    busy_workers_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+}  // namespace octavo

@@ -1,0 +1,79 @@
+// QuantizationArgs and its owners: what a config says of one tensor, one layer, one checkpoint
+// (checkpoint-format 1).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/value.h"
+#include "tensor/dtype.h"
+
+namespace octavo {
+
+enum class QuantizationType : uint8_t { kInt, kFloat };
+enum class Strategy : uint8_t {
+  kTensor,
+  kChannel,
+  kGroup,
+  kBlock,
+  kToken,
+  kTensorGroup,
+  kAttnHead
+};
+enum class Dynamic : uint8_t { kFalse, kTrue, kLocal };
+enum class ActOrder : uint8_t { kNone, kWeight, kGroup };
+
+std::string_view StrategyName(Strategy strategy);
+
+// One tensor's quantization. Parse applies the rules R1..R14, R17 of the format; ToValue writes all
+// twelve keys as the library does.
+struct QuantizationArgs {
+  int num_bits = 8;
+  QuantizationType type = QuantizationType::kInt;
+  bool symmetric = true;
+  std::optional<int64_t> group_size;
+  Strategy strategy = Strategy::kTensor;
+  std::optional<std::pair<int64_t, int64_t>> block_structure;  // rows, columns
+  Dynamic dynamic = Dynamic::kFalse;
+  ActOrder actorder = ActOrder::kNone;
+  std::string actorder_spelling;  // "weight" and "static" mean the same and are kept as written
+  std::optional<std::string> scale_dtype;  // "torch.float8_e4m3fn"
+  std::optional<std::string> zp_dtype;
+  std::optional<std::string> observer;
+  Value observer_kwargs = Value::MakeObject();
+
+  friend bool operator==(const QuantizationArgs&, const QuantizationArgs&) = default;
+
+  // "8-bit int, channel, symmetric, static", for messages.
+  std::string ToString() const;
+};
+
+// `where` names the place in messages ("config_groups.group_0.weights").
+Result<QuantizationArgs> ParseQuantizationArgs(const Value& json, std::string_view where);
+Value ToValue(const QuantizationArgs& args);
+
+// What is declared for one layer. No weights: not quantized.
+struct QuantizationScheme {
+  std::vector<std::string> targets;
+  std::optional<QuantizationArgs> weights;
+  std::optional<QuantizationArgs> input_activations;
+  std::optional<QuantizationArgs> output_activations;
+  std::optional<std::string> format;
+
+  friend bool operator==(const QuantizationScheme&, const QuantizationScheme&) = default;
+};
+
+// "weights: ..., input: ..., output: ..., format: ...", for messages.
+std::string SchemeString(const QuantizationScheme& scheme);
+
+// A preset by name, upper- or lower-case ("W8A8"); NotFound names the nearest.
+Result<QuantizationScheme> PresetScheme(std::string_view name, std::vector<std::string> targets);
+
+// The storage format a scheme gets when nothing names one (checkpoint-format 3.1).
+std::string InferFormat(const QuantizationScheme& scheme);
+
+}  // namespace octavo

@@ -1,0 +1,53 @@
+// Weight quantization arithmetic: ranges to scales, floats to codes, codes to floats
+// (checkpoint-format 4; quantization 3).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/status.h"
+#include "quant/args.h"
+#include "tensor/tensor.h"
+
+namespace octavo {
+
+// Codes and scales of one weight [n, k]. Integer schemes: codes I8 [n, k]. `scale` holds float32
+// values that the stored dtype represents exactly.
+struct QuantizedWeight {
+  Tensor codes;
+  Tensor scale;       // F32; channel: [n, 1], tensor: [1]
+  Tensor zero_point;  // I8, shape of scale; empty when symmetric
+};
+
+// How the arithmetic rounds between steps.
+enum class Arithmetic : uint8_t {
+  kFloat32,    // ours: scale rounded to its stored dtype, then everything in float32 against it
+  kReference,  // the library's: scale, quotient and sum each rounded to the weights' dtype before
+               // the next step
+};
+
+// Scale (and zero point) of each unit of `args` from minima and maxima of the weights, computed in
+// float32 and rounded to `scale_dtype` (BF16, F16 or F32) before use; an exact zero becomes the
+// dtype's epsilon (2^-7, 2^-10, 2^-23). minima and maxima: one a unit.
+struct ScaleAndZeroPoint {
+  Tensor scale;
+  Tensor zero_point;
+};
+Result<ScaleAndZeroPoint> ComputeScales(const QuantizationArgs& args, std::span<const float> minima,
+                                        std::span<const float> maxima, const Shape& scale_shape,
+                                        DType scale_dtype, Arithmetic arithmetic);
+
+// Round to nearest: w [n, k] float32 -> codes against scales from its own range (the observer's).
+// `scale_dtype` is the dtype the scale is stored in (the model's). InvalidArgument when w holds NaN
+// or Inf (the caller names the layer).
+Result<QuantizedWeight> QuantizeToNearest(const QuantizationArgs& args, std::span<const float> w,
+                                          int64_t n, int64_t k, DType scale_dtype,
+                                          Arithmetic arithmetic = Arithmetic::kFloat32);
+
+// One code: rne(clamp(w / scale + zero_point, q_min, q_max)).
+int8_t QuantizeInt(float w, float scale, int zero_point, int q_min, int q_max);
+
+// (codes - zero_point) * scale, float32 [n, k].
+Tensor Dequantize(const QuantizationArgs& args, const QuantizedWeight& weight);
+
+}  // namespace octavo

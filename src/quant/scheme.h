@@ -1,0 +1,120 @@
+// Scheme: how one kind of linear layer is recognised, stored, prepared and computed, as a record of
+// functions by phase.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/context.h"
+#include "base/status.h"
+#include "kernels/quantize_rows/quantize_rows.h"
+#include "quant/args.h"
+#include "quant/quantize_weight.h"
+#include "tensor/tensor.h"
+
+namespace octavo {
+
+// One linear layer as the checkpoint has it: y [m, n] = x [m, k] w^T + b.
+struct LinearLayer {
+  std::string name;  // "model.layers.0.self_attn.q_proj"
+  int64_t n = 0;
+  int64_t k = 0;
+  bool has_bias = false;
+  DType model_dtype = DType::kBF16;  // of weights that are not quantized, biases and scales
+  QuantizationScheme quantization;   // what is declared; no weights: dense
+};
+
+// A tensor that a layer has in the checkpoint: `<layer>.<suffix>`.
+struct DeclaredTensor {
+  std::string suffix;         // "weight", "weight_scale", "bias"
+  std::vector<DType> dtypes;  // any of these may be found; the first is written
+  std::vector<Shape> shapes;  // likewise
+};
+
+// Suffix -> tensor.
+using LayerViews = std::map<std::string, TensorView, std::less<>>;
+using LayerTensors = std::map<std::string, Tensor, std::less<>>;
+
+// Rows of activations: m rows of k floats, `stride` floats apart.
+struct Rows {
+  const float* data = nullptr;
+  int64_t m = 0;
+  int64_t k = 0;
+  int64_t stride = 0;
+};
+
+// Activations as a scheme wants them; buffers are kept from call to call.
+struct QuantizedRows {
+  Rows source;                // what was quantized; schemes with float activations read it
+  std::vector<int8_t> codes;  // [m, k]
+  std::vector<float> scales;  // [m]
+};
+
+// A layer, or several that share their input stacked along n (q/k/v, gate/up), ready to compute.
+// Quantizing the rows and multiplying are two steps, so that what shares an input quantizes it
+// once.
+class PreparedLinear {
+ public:
+  virtual ~PreparedLinear() = default;
+  virtual void QuantizeRows(const Rows& x, QuantizedRows* rows, const Context& context) const = 0;
+  // y [m, n] with `stride` floats from row to row; n is the sum over the stacked layers.
+  virtual void Multiply(const QuantizedRows& rows, float* y, int64_t stride,
+                        const Context& context) const = 0;
+  // The scheme and kernel that run, for logs and for the test that what is declared is what runs:
+  // "W8A8 INT8: int8 x int8, avx512_vnni".
+  virtual std::string Describe() const = 0;
+  // Bytes held in memory by this layer alone (not those read from the mapped file).
+  virtual int64_t owned_bytes() const = 0;
+};
+
+struct PrepareOptions {
+  ActivationRule activation_rule = ActivationRule::kEngine;
+};
+
+// One line of schemes.inc. A phase that a scheme does not have is null.
+struct Scheme {
+  std::string_view name;  // "W8A8 INT8"
+
+  // "" when the scheme computes what is declared, else what differs ("weights: strategy group, this
+  // scheme has channel").
+  std::string (*matches)(const QuantizationScheme& declared);
+  // How near a declared scheme is, for the error when none matches: the number of differing
+  // properties.
+  int (*distance)(const QuantizationScheme& declared);
+
+  // The tensors a layer has on disk.
+  std::vector<DeclaredTensor> (*declare)(const LinearLayer& layer);
+
+  // Codes and scales to the tensors on disk, and back. Bias is not theirs. Null for dense.
+  Result<LayerTensors> (*pack)(const LinearLayer& layer, const QuantizedWeight& weight);
+  Result<QuantizedWeight> (*unpack)(const LinearLayer& layer, const LayerViews& tensors);
+
+  // Builds what runs. layers[i] has tensors[i], checked against `declare`; all have the same k and
+  // the same declared quantization; they are stacked in order. Views of float weights may be kept
+  // (the checkpoint outlives the layer).
+  Result<std::unique_ptr<PreparedLinear>> (*prepare)(std::span<const LinearLayer> layers,
+                                                     std::span<const LayerViews> tensors,
+                                                     const PrepareOptions& options,
+                                                     const Context& context);
+
+  // The weight as plain float32 [n, k]: the oracle that tests and debugging compare with.
+  Result<Tensor> (*dequantize)(const LinearLayer& layer, const LayerViews& tensors);
+};
+
+// Every scheme, in the order of schemes.inc.
+std::span<const Scheme* const> AllSchemes();
+
+// The first scheme that matches. Unsupported names the layer, its weight args, input args, format,
+// and the nearest scheme with what differs.
+Result<const Scheme*> SelectScheme(const LinearLayer& layer);
+
+// Checks found tensors against `declare`: missing, of another dtype or shape (both named with what
+// was expected), or unknown.
+Status CheckDeclared(const Scheme& scheme, const LinearLayer& layer, const LayerViews& tensors);
+
+}  // namespace octavo
