@@ -28,6 +28,16 @@ class Checkpoint {
 
   // Every tensor name, sorted.
   std::vector<std::string> Names() const;
+  // The tensors "<module>.<one word>", sorted: what one module owns.
+  std::vector<std::string> NamesOf(std::string_view module) const {
+    const std::string prefix = std::string(module) + ".";
+    std::vector<std::string> names;
+    for (auto it = index_.lower_bound(prefix); it != index_.end() && it->first.starts_with(prefix);
+         ++it) {
+      if (it->first.find('.', prefix.size()) == std::string::npos) names.push_back(it->first);
+    }
+    return names;
+  }
   bool Contains(std::string_view name) const { return index_.find(name) != index_.end(); }
   // NotFound names folder and nearest name.
   Result<TensorView> Find(std::string_view name) const;

@@ -34,6 +34,7 @@ struct DeclaredTensor {
   std::string suffix;         // "weight", "weight_scale", "bias"
   std::vector<DType> dtypes;  // any of these may be found; the first is written
   std::vector<Shape> shapes;  // likewise
+  bool optional = false;
 };
 
 // Suffix -> tensor.
@@ -80,18 +81,16 @@ struct PrepareOptions {
 struct Scheme {
   std::string_view name;  // "W8A8 INT8"
 
-  // "" when the scheme computes what is declared, else what differs ("weights: strategy group, this
-  // scheme has channel").
-  std::string (*matches)(const QuantizationScheme& declared);
-  // How near a declared scheme is, for the error when none matches: the number of differing
-  // properties.
-  int (*distance)(const QuantizationScheme& declared);
+  // What keeps the scheme from computing what is declared ("weights: strategy is group, not
+  // channel"); empty when it does. The number of differences says how near it is, for the error
+  // when no scheme matches.
+  std::vector<std::string> (*differences)(const QuantizationScheme& declared);
 
   // The tensors a layer has on disk.
   std::vector<DeclaredTensor> (*declare)(const LinearLayer& layer);
 
   // Codes and scales to the tensors on disk, and back. Bias is not theirs. Null for dense.
-  Result<LayerTensors> (*pack)(const LinearLayer& layer, const QuantizedWeight& weight);
+  Result<LayerTensors> (*pack)(const LinearLayer& layer, QuantizedWeight weight);
   Result<QuantizedWeight> (*unpack)(const LinearLayer& layer, const LayerViews& tensors);
 
   // Builds what runs. layers[i] has tensors[i], checked against `declare`; all have the same k and

@@ -1,0 +1,42 @@
+// Architecture: how one family of Hugging Face models reads its config and names its tensors.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/value.h"
+#include "model/spec.h"
+
+namespace octavo {
+
+// Module names of a family. Those of a block follow `blocks` + ".<index>.".
+struct ModuleNames {
+  std::string embedding;             // "model.embed_tokens"
+  std::string blocks;                // "model.layers"
+  std::string final_norm;            // "model.norm"
+  std::string head;                  // "lm_head"
+  std::string attention_norm;        // "input_layernorm"
+  std::vector<std::string> qkv;      // "self_attn.q_proj", ...
+  std::string attention_output;      // "self_attn.o_proj"
+  std::string mlp_norm;              // "post_attention_layernorm"
+  std::vector<std::string> gate_up;  // "mlp.gate_proj", "mlp.up_proj"
+  std::string down;                  // "mlp.down_proj"
+  // Tensors that checkpoints of the family carry and nobody needs: what their names end with.
+  std::vector<std::string> ignored_suffixes;
+};
+
+// One line of archs.inc.
+struct Architecture {
+  std::vector<std::string> class_names;  // "architectures" of config.json
+  Result<ModelSpec> (*parse_config)(const Value& config);
+  ModuleNames (*module_names)(const ModelSpec& spec);
+};
+
+// The architecture that config.json's "architectures" names. Unsupported lists what there is, and
+// the nearest.
+Result<const Architecture*> FindArchitecture(const Value& config);
+
+}  // namespace octavo

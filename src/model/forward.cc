@@ -1,0 +1,182 @@
+#include "model/forward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention/attention.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/rope/rope.h"
+#include "kernels/silu_mul/silu_mul.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+
+namespace {
+
+// Grows a scratch buffer to at least rows x columns floats.
+std::span<float> Scratch(std::vector<float>* buffer, int64_t rows, int64_t columns) {
+  const auto size = static_cast<size_t>(rows * columns);
+  if (buffer->size() < size) buffer->resize(size);
+  return std::span<float>(*buffer).first(size);
+}
+
+// transformers: 1 / theta^(2i / d) in float32.
+std::vector<float> InverseFrequencies(const ModelSpec& spec) {
+  std::vector<float> frequencies(static_cast<size_t>(spec.head_dim / 2));
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(spec.head_dim);
+    frequencies[i] = 1.0F / std::pow(static_cast<float>(spec.rope_theta), exponent);
+  }
+  return frequencies;
+}
+
+void AddTo(std::span<float> sum, std::span<const float> addend) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += addend[i];
+}
+
+}  // namespace
+
+int64_t Batch::wanted_rows() const {
+  return std::count(want_logits.begin(), want_logits.end(), uint8_t{1});
+}
+
+void Batch::Add(int32_t token, int32_t in_sequence, int64_t at_position, bool logits) {
+  tokens.push_back(token);
+  sequence.push_back(in_sequence);
+  position.push_back(at_position);
+  want_logits.push_back(logits ? 1 : 0);
+}
+
+Forward::Forward(const Model& model, const Context& context)
+    : model_(model), context_(context), inverse_frequencies_(InverseFrequencies(model.spec)) {}
+
+Status Forward::Embed(const Batch& batch, std::span<float> hidden) {
+  const auto width = static_cast<size_t>(model_.spec.hidden_size);
+  const int64_t row_bytes = model_.spec.hidden_size * DTypeBytes(model_.embedding.dtype);
+  for (size_t row = 0; row < batch.tokens.size(); ++row) {
+    const int32_t token = batch.tokens[row];
+    if (token < 0 || token >= model_.spec.vocab_size) {
+      return InvalidArgument(
+          fmt::format("token {} is outside the vocabulary of {}", token, model_.spec.vocab_size));
+    }
+    const TensorView source{.dtype = model_.embedding.dtype,
+                            .shape = {model_.spec.hidden_size},
+                            .bytes = model_.embedding.bytes + token * row_bytes};
+    OCTAVO_RETURN_IF_ERROR(ToFloat(source, hidden.subspan(row * width, width)));
+  }
+  return OkStatus();
+}
+
+void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceState* const> states,
+                    std::span<float> hidden) {
+  const ModelSpec& spec = model_.spec;
+  const octavo::Block& block = model_.blocks[static_cast<size_t>(block_index)];
+  OCTAVO_CHECK(block.loaded) << block.name;
+  const int64_t m = batch.rows();
+  const int64_t width = spec.hidden_size;
+  const std::span<float> normed = Scratch(&normed_, m, width);
+  const std::span<float> projected = Scratch(&projected_, m, width);
+  const auto norm = [&](const Tensor& weight) {
+    RmsNorm(hidden.data(), width, m, weight.data<float>(), spec.norm_epsilon, normed.data(), width,
+            context_.isa, context_.pool);
+  };
+
+  norm(block.attention_norm_weight);
+  MultiplyGroup(block.qkv, {normed.data(), m, width, width}, Scratch(&qkv_, m, block.qkv.n()));
+  Attention(block, block_index, batch, states);
+  MultiplyGroup(block.attention_output, {attended_.data(), m, spec.q_size(), spec.q_size()},
+                projected);
+  AddTo(hidden, projected);
+
+  norm(block.mlp_norm_weight);
+  const std::span<float> gate_up = Scratch(&gate_up_, m, block.gate_up.n());
+  const std::span<float> activated = Scratch(&activated_, m, spec.intermediate_size);
+  MultiplyGroup(block.gate_up, {normed.data(), m, width, width}, gate_up);
+  SiluMul(gate_up.data(), block.gate_up.n(), m, spec.intermediate_size, activated.data(),
+          spec.intermediate_size, context_.isa, context_.pool);
+  MultiplyGroup(block.down, {activated.data(), m, spec.intermediate_size, spec.intermediate_size},
+                projected);
+  AddTo(hidden, projected);
+}
+
+void Forward::Head(const Batch& batch, std::span<const float> hidden, std::span<float> logits) {
+  const int64_t width = model_.spec.hidden_size;
+  const int64_t wanted = batch.wanted_rows();
+  OCTAVO_CHECK(static_cast<int64_t>(logits.size()) == wanted * model_.spec.vocab_size);
+  const std::span<float> normed = Scratch(&normed_, wanted, width);
+  int64_t out = 0;
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    if (batch.want_logits[static_cast<size_t>(row)] == 0) continue;
+    std::copy_n(hidden.data() + row * width, width, normed.data() + out++ * width);
+  }
+  RmsNorm(normed.data(), width, wanted, model_.final_norm_weight.data<float>(),
+          model_.spec.norm_epsilon, normed.data(), width, context_.isa, context_.pool);
+  MultiplyGroup(model_.head, {normed.data(), wanted, width, width}, logits);
+}
+
+void Forward::MultiplyGroup(const LinearGroup& group, const Rows& x, std::span<float> y) {
+  if (tap_) tap_(group, x);
+  for (size_t i = 0; i < group.parts.size(); ++i) {
+    group.parts[i]->QuantizeRows(x, &quantized_, context_);
+    group.parts[i]->Multiply(quantized_, y.data() + group.part_columns[i], group.n(), context_);
+  }
+}
+
+void Forward::Attention(const octavo::Block& block, int64_t block_index, const Batch& batch,
+                        std::span<SequenceState* const> states) {
+  const ModelSpec& spec = model_.spec;
+  const int64_t m = batch.rows();
+  const int64_t stride = block.qkv.n();
+  float* queries = qkv_.data();
+  float* keys = queries + spec.q_size();
+  const float* values = keys + spec.kv_size();
+
+  PrepareRope(batch);
+  ApplyRope(queries, stride, m, spec.num_heads, spec.head_dim, spec.head_dim, cos_.data(),
+            sin_.data(), context_.isa, context_.pool);
+  ApplyRope(keys, stride, m, spec.num_kv_heads, spec.head_dim, spec.head_dim, cos_.data(),
+            sin_.data(), context_.isa, context_.pool);
+
+  std::vector<AttentionSequence> sequences;
+  for (int64_t first = 0; first < m;) {
+    const int32_t sequence = batch.sequence[static_cast<size_t>(first)];
+    int64_t end = first;
+    while (end < m && batch.sequence[static_cast<size_t>(end)] == sequence) ++end;
+    LayerState* layer =
+        states[static_cast<size_t>(sequence)]->layers[static_cast<size_t>(block_index)].get();
+    auto* kv = static_cast<FullKvState*>(layer);
+    OCTAVO_CHECK(kv->length() == batch.position[static_cast<size_t>(first)]) << kv->length();
+    kv->Append(keys + first * stride, values + first * stride, end - first, stride);
+    sequences.push_back({.first_row = first,
+                         .rows = end - first,
+                         .first_position = batch.position[static_cast<size_t>(first)],
+                         .kv = kv->view()});
+    first = end;
+  }
+  const AttentionShape shape{.heads = spec.num_heads,
+                             .kv_heads = spec.num_kv_heads,
+                             .head_dim = spec.head_dim,
+                             .scale = 1.0F / std::sqrt(static_cast<float>(spec.head_dim))};
+  Attend(shape, sequences, queries, stride, Scratch(&attended_, m, spec.q_size()).data(),
+         spec.q_size(), context_.isa, context_.pool);
+}
+
+void Forward::PrepareRope(const Batch& batch) {
+  if (rope_positions_ == batch.position) return;  // the same for every block of a pass
+  rope_positions_ = batch.position;
+  const size_t half = inverse_frequencies_.size();
+  cos_.resize(batch.position.size() * half);
+  sin_.resize(batch.position.size() * half);
+  for (size_t row = 0; row < batch.position.size(); ++row) {
+    for (size_t i = 0; i < half; ++i) {
+      const double angle =
+          static_cast<double>(batch.position[row]) * static_cast<double>(inverse_frequencies_[i]);
+      cos_[row * half + i] = static_cast<float>(std::cos(angle));
+      sin_[row * half + i] = static_cast<float>(std::sin(angle));
+    }
+  }
+}
+
+}  // namespace octavo

@@ -1,0 +1,76 @@
+// The forward pass in three calls, Embed, Block and Head, over a ragged batch of new tokens.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/context.h"
+#include "base/status.h"
+#include "model/graph.h"
+#include "model/state.h"
+
+namespace octavo {
+
+// New tokens of one or more sequences. The rows of one sequence are consecutive and at consecutive
+// positions, the first at the length its state has; `sequence` is nondecreasing.
+struct Batch {
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> sequence;  // index into the states passed along
+  std::vector<int64_t> position;
+  std::vector<uint8_t> want_logits;  // whether Head computes this row
+
+  int64_t rows() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t wanted_rows() const;
+  // One more token of a sequence.
+  void Add(int32_t token, int32_t in_sequence, int64_t at_position, bool logits);
+};
+
+// Called before each group of linear layers with the rows they are about to read, [m, k]:
+// calibration, dumps and debugging all use it.
+using Tap = std::function<void(const LinearGroup& group, const Rows& input)>;
+
+// Owns the scratch memory of passes over one model; one pass at a time.
+class Forward {
+ public:
+  // `model` and `context` outlive the object.
+  Forward(const Model& model, const Context& context);
+
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
+
+  // Rows of the embedding: hidden [m, hidden_size] float32. InvalidArgument for a token outside the
+  // vocabulary.
+  Status Embed(const Batch& batch, std::span<float> hidden);
+  // One decoder block in place, over hidden [m, hidden_size]; states[s]->layers[block_index] grows
+  // by the rows of sequence s. The block is loaded.
+  void Block(int64_t block_index, const Batch& batch, std::span<SequenceState* const> states,
+             std::span<float> hidden);
+  // Final norm and head of the wanted rows: logits [wanted rows, vocab_size].
+  void Head(const Batch& batch, std::span<const float> hidden, std::span<float> logits);
+
+ private:
+  // y [m, group.n()] = group(x); quantizes x once for each part.
+  void MultiplyGroup(const LinearGroup& group, const Rows& x, std::span<float> y);
+  void Attention(const octavo::Block& block, int64_t block_index, const Batch& batch,
+                 std::span<SequenceState* const> states);
+  void PrepareRope(const Batch& batch);
+
+  const Model& model_;
+  const Context& context_;
+  Tap tap_;
+  std::vector<float> inverse_frequencies_;  // [head_dim / 2]
+
+  // Scratch, sized by the largest batch so far.
+  QuantizedRows quantized_;
+  std::vector<float> normed_;            // [m, hidden]
+  std::vector<float> qkv_;               // [m, q + k + v]
+  std::vector<float> attended_;          // [m, q]
+  std::vector<float> projected_;         // [m, hidden]
+  std::vector<float> gate_up_;           // [m, 2 intermediate]
+  std::vector<float> activated_;         // [m, intermediate]
+  std::vector<float> cos_, sin_;         // [m, head_dim / 2]
+  std::vector<int64_t> rope_positions_;  // those that cos_ and sin_ are of
+};
+
+}  // namespace octavo

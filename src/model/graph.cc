@@ -1,0 +1,105 @@
+#include "model/graph.h"
+
+#include <fmt/format.h>
+
+namespace octavo {
+
+namespace {
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const ModelSpec& spec, const QuantizationConfig* quantization)
+      : spec_(spec), quantization_(quantization) {}
+
+  // Layers `prefix` + names[i], each with n[i] outputs and k inputs.
+  Result<LinearGroup> Group(const std::string& prefix, const std::vector<std::string>& names,
+                            const std::vector<int64_t>& n, int64_t k, bool has_bias) const {
+    OCTAVO_CHECK(names.size() == n.size());
+    LinearGroup group;
+    for (size_t i = 0; i < names.size(); ++i) {
+      LinearLayer layer{.name = prefix + names[i],
+                        .n = n[i],
+                        .k = k,
+                        .has_bias = has_bias,
+                        .model_dtype = spec_.dtype,
+                        .quantization = {}};
+      if (quantization_ != nullptr) {
+        OCTAVO_ASSIGN_OR_RETURN(auto declared,
+                                ResolveScheme(*quantization_, {layer.name, "Linear"}));
+        if (declared) layer.quantization = *std::move(declared);
+      }
+      group.layers.push_back(std::move(layer));
+    }
+    return group;
+  }
+
+ private:
+  const ModelSpec& spec_;
+  const QuantizationConfig* quantization_;
+};
+
+Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
+                         const ModuleNames& names, int64_t index) {
+  Block block;
+  block.name = fmt::format("{}.{}", names.blocks, index);
+  const std::string prefix = block.name + ".";
+  block.attention_norm = prefix + names.attention_norm;
+  block.mlp_norm = prefix + names.mlp_norm;
+  OCTAVO_ASSIGN_OR_RETURN(
+      block.qkv, builder.Group(prefix, names.qkv, {spec.q_size(), spec.kv_size(), spec.kv_size()},
+                               spec.hidden_size, spec.attention_bias));
+  OCTAVO_ASSIGN_OR_RETURN(block.attention_output,
+                          builder.Group(prefix, {names.attention_output}, {spec.hidden_size},
+                                        spec.q_size(), spec.attention_bias));
+  OCTAVO_ASSIGN_OR_RETURN(
+      block.gate_up,
+      builder.Group(prefix, names.gate_up, {spec.intermediate_size, spec.intermediate_size},
+                    spec.hidden_size, spec.mlp_bias));
+  OCTAVO_ASSIGN_OR_RETURN(block.down, builder.Group(prefix, {names.down}, {spec.hidden_size},
+                                                    spec.intermediate_size, spec.mlp_bias));
+  return block;
+}
+
+}  // namespace
+
+int64_t LinearGroup::n() const {
+  int64_t n = 0;
+  for (const LinearLayer& layer : layers) n += layer.n;
+  return n;
+}
+
+std::vector<ModuleName> Model::modules() const {
+  std::vector<ModuleName> modules = {{names.embedding, "Embedding"}};
+  const auto add = [&](const LinearGroup& group) {
+    for (const LinearLayer& layer : group.layers) modules.push_back({layer.name, "Linear"});
+  };
+  for (const Block& block : blocks) {
+    for (const LinearGroup* group : block.groups()) add(*group);
+  }
+  add(head);
+  return modules;
+}
+
+Result<Model> BuildGraph(const Architecture& architecture, const ModelSpec& spec,
+                         const QuantizationConfig* quantization) {
+  Model model;
+  model.spec = spec;
+  model.names = architecture.module_names(spec);
+  if (quantization != nullptr) {
+    OCTAVO_ASSIGN_OR_RETURN(const auto embedding,
+                            ResolveScheme(*quantization, {model.names.embedding, "Embedding"}));
+    if (embedding && embedding->weights) {
+      return Unsupported(model.names.embedding + ": a quantized embedding is not supported yet");
+    }
+  }
+  const GraphBuilder builder(spec, quantization);
+  for (int64_t i = 0; i < spec.num_layers; ++i) {
+    OCTAVO_ASSIGN_OR_RETURN(Block block, BuildBlock(builder, spec, model.names, i));
+    model.blocks.push_back(std::move(block));
+  }
+  OCTAVO_ASSIGN_OR_RETURN(model.head, builder.Group("", {model.names.head}, {spec.vocab_size},
+                                                    spec.hidden_size, false));
+  return model;
+}
+
+}  // namespace octavo

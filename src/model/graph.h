@@ -1,0 +1,74 @@
+// The graph of a model: which linear layers it has, under which names, and how they share inputs;
+// and, once loaded, their weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "model/architecture.h"
+#include "model/spec.h"
+#include "quant/config.h"
+#include "quant/scheme.h"
+#include "tensor/tensor.h"
+
+namespace octavo {
+
+// Linear layers that read the same input (q/k/v; gate/up; one alone): their outputs lie side by
+// side in one row.
+struct LinearGroup {
+  std::vector<LinearLayer> layers;
+
+  // Filled by loading: each part computes consecutive layers of equal scheme stacked along n,
+  // usually all of them in one.
+  std::vector<std::unique_ptr<PreparedLinear>> parts;
+  std::vector<int64_t> part_columns;  // where in the row a part's outputs begin
+
+  int64_t n() const;  // outputs of all layers together
+  int64_t k() const { return layers.front().k; }
+};
+
+// One decoder block.
+struct Block {
+  std::string name;            // "model.layers.3"
+  std::string attention_norm;  // module names
+  std::string mlp_norm;
+  LinearGroup qkv;
+  LinearGroup attention_output;
+  LinearGroup gate_up;
+  LinearGroup down;
+
+  // Filled by loading; empty tensors and parts otherwise.
+  Tensor attention_norm_weight;  // F32 [hidden]
+  Tensor mlp_norm_weight;
+  bool loaded = false;
+
+  std::vector<LinearGroup*> groups() { return {&qkv, &attention_output, &gate_up, &down}; }
+  std::vector<const LinearGroup*> groups() const {
+    return {&qkv, &attention_output, &gate_up, &down};
+  }
+};
+
+struct Model {
+  ModelSpec spec;
+  ModuleNames names;
+  std::vector<Block> blocks;
+  LinearGroup head;
+  bool head_is_embedding = false;  // tied, and no tensor of its own in the checkpoint
+
+  // Filled by loading.
+  TensorView embedding;      // [vocab, hidden] as stored, in the mapped file
+  Tensor final_norm_weight;  // F32 [hidden]
+
+  // Every module a recipe or config may name: linear layers (also the head), the embedding.
+  std::vector<ModuleName> modules() const;
+};
+
+// Names, shapes and the declared quantization of every layer; no weights. `quantization` may be
+// null.
+Result<Model> BuildGraph(const Architecture& architecture, const ModelSpec& spec,
+                         const QuantizationConfig* quantization);
+
+}  // namespace octavo

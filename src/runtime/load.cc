@@ -1,0 +1,218 @@
+#include "runtime/load.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "model/architecture.h"
+#include "quant/scheme.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+
+namespace {
+
+// The tensors "<module>.<suffix>" of a checkpoint, by suffix.
+LayerViews CollectTensors(const Checkpoint& checkpoint, const std::string& module) {
+  LayerViews views;
+  for (const std::string& name : checkpoint.NamesOf(module)) {
+    views[name.substr(module.size() + 1)] = checkpoint.Find(name).value();
+  }
+  return views;
+}
+
+Result<Tensor> LoadNorm(const Checkpoint& checkpoint, const std::string& module, int64_t size) {
+  const std::string name = module + ".weight";
+  OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
+  if (view.shape != Shape{size}) {
+    return InvalidArgument(
+        fmt::format("{}: shape {}, expected [{}]", name, ShapeString(view.shape), size));
+  }
+  auto tensor = ToFloatTensor(view);
+  if (!tensor.ok()) return tensor.status().Annotate(name);
+  return tensor;
+}
+
+// What checkpoints may declare and this program cannot run yet must stop it, not be ignored.
+Status CheckSupported(const QuantizationConfig& config) {
+  if (config.kv_cache_scheme)
+    return Unsupported("quantization_config: kv_cache_scheme is not supported yet");
+  return OkStatus();
+}
+
+Status WarnOfUnmatched(const QuantizationConfig& config, const Model& model,
+                       const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(const UnmatchedPatterns unmatched,
+                          FindUnmatchedPatterns(config, model.modules()));
+  if (!unmatched.targets.empty()) {
+    context.log.Warning(fmt::format("quantization targets that match no layer: {}",
+                                    fmt::join(unmatched.targets, ", ")));
+  }
+  if (!unmatched.ignore.empty()) {
+    context.log.Warning(fmt::format("quantization ignore entries that match no layer: {}",
+                                    fmt::join(unmatched.ignore, ", ")));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& folder,
+                                               const LoadOptions& options, const Context& context) {
+  auto loaded = std::make_unique<LoadedModel>();
+  OCTAVO_ASSIGN_OR_RETURN(loaded->checkpoint_, Checkpoint::Open(folder));
+  const auto in_folder = [&](const Status& status) { return status.Annotate(folder.string()); };
+
+  auto quantization = FindQuantizationConfig(loaded->checkpoint_.config());
+  if (!quantization.ok()) return in_folder(quantization.status());
+  loaded->quantization_ = *std::move(quantization);
+  const QuantizationConfig* config = loaded->quantization_ ? &*loaded->quantization_ : nullptr;
+  if (config != nullptr) OCTAVO_RETURN_IF_ERROR(in_folder(CheckSupported(*config)));
+
+  auto architecture = FindArchitecture(loaded->checkpoint_.config());
+  if (!architecture.ok()) return in_folder(architecture.status());
+  auto spec = (*architecture)->parse_config(loaded->checkpoint_.config());
+  if (!spec.ok()) return in_folder(spec.status().Annotate("config.json"));
+  auto model = BuildGraph(**architecture, *spec, config);
+  if (!model.ok()) return in_folder(model.status());
+  loaded->model_ = std::move(model).value();
+  loaded->prepare_ = options.prepare;
+  if (config != nullptr) OCTAVO_RETURN_IF_ERROR(WarnOfUnmatched(*config, loaded->model_, context));
+
+  const std::vector<std::string> unused = loaded->UnusedTensors();
+  if (!unused.empty()) {
+    context.log.Warning(
+        fmt::format("{}: {} tensors belong to no module of {} and are not used: {}",
+                    folder.string(), unused.size(), spec->architecture,
+                    fmt::join(unused.begin(),
+                              unused.begin() + std::min<int64_t>(5, std::ssize(unused)), ", ")));
+  }
+  OCTAVO_RETURN_IF_ERROR(in_folder(loaded->LoadEnds(context)));
+  if (options.load_blocks) {
+    for (int64_t i = 0; i < spec->num_layers; ++i) {
+      OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
+      OCTAVO_RETURN_IF_ERROR(in_folder(loaded->LoadBlock(i, context)));
+    }
+  }
+  return loaded;
+}
+
+Status LoadedModel::LoadEnds(const Context& context) {
+  const ModelSpec& spec = model_.spec;
+  const std::string embedding_name = model_.names.embedding + ".weight";
+  OCTAVO_ASSIGN_OR_RETURN(model_.embedding, checkpoint_.Find(embedding_name));
+  if (model_.embedding.shape != Shape{spec.vocab_size, spec.hidden_size}) {
+    return InvalidArgument(fmt::format("{}: shape {}, expected [{}, {}] (vocab_size, hidden_size)",
+                                       embedding_name, ShapeString(model_.embedding.shape),
+                                       spec.vocab_size, spec.hidden_size));
+  }
+  OCTAVO_ASSIGN_OR_RETURN(model_.final_norm_weight,
+                          LoadNorm(checkpoint_, model_.names.final_norm, spec.hidden_size));
+  // transformers takes a head that is in the file even where the config says that it is tied.
+  if (checkpoint_.NamesOf(model_.names.head).empty()) {
+    if (!spec.tie_word_embeddings) {
+      return NotFound(fmt::format("{}.weight is missing, and tie_word_embeddings is not true",
+                                  model_.names.head));
+    }
+    model_.head_is_embedding = true;
+    return PrepareGroup(&model_.head, std::vector<LayerViews>{{{"weight", model_.embedding}}},
+                        prepare_, context);
+  }
+  return LoadGroup(&model_.head, context);
+}
+
+Status LoadedModel::LoadBlock(int64_t index, const Context& context) {
+  Block& block = model_.blocks[static_cast<size_t>(index)];
+  if (block.loaded) return OkStatus();
+  OCTAVO_ASSIGN_OR_RETURN(block.attention_norm_weight,
+                          LoadNorm(checkpoint_, block.attention_norm, model_.spec.hidden_size));
+  OCTAVO_ASSIGN_OR_RETURN(block.mlp_norm_weight,
+                          LoadNorm(checkpoint_, block.mlp_norm, model_.spec.hidden_size));
+  for (LinearGroup* group : block.groups()) OCTAVO_RETURN_IF_ERROR(LoadGroup(group, context));
+  block.loaded = true;
+  return OkStatus();
+}
+
+void LoadedModel::ReleaseBlock(int64_t index) {
+  Block& block = model_.blocks[static_cast<size_t>(index)];
+  for (LinearGroup* group : block.groups()) {
+    group->parts.clear();
+    group->part_columns.clear();
+    for (const LinearLayer& layer : group->layers) {
+      for (const std::string& name : checkpoint_.NamesOf(layer.name)) checkpoint_.Forget(name);
+    }
+  }
+  block.attention_norm_weight = Tensor();
+  block.mlp_norm_weight = Tensor();
+  block.loaded = false;
+}
+
+Status LoadedModel::LoadGroup(LinearGroup* group, const Context& context) {
+  std::vector<LayerViews> tensors;
+  for (const LinearLayer& layer : group->layers)
+    tensors.push_back(CollectTensors(checkpoint_, layer.name));
+  OCTAVO_RETURN_IF_ERROR(PrepareGroup(group, tensors, prepare_, context));
+  // Packed weights are a copy; the file's pages need not stay. Dense layers go on reading the file.
+  for (const LinearLayer& layer : group->layers) {
+    if (!layer.quantization.weights) continue;
+    for (const std::string& name : checkpoint_.NamesOf(layer.name)) checkpoint_.Forget(name);
+  }
+  return OkStatus();
+}
+
+std::vector<std::string> LoadedModel::UnusedTensors() const {
+  std::set<std::string, std::less<>> modules = {model_.names.embedding, model_.names.final_norm};
+  const auto add = [&](const LinearGroup& group) {
+    for (const LinearLayer& layer : group.layers) modules.insert(layer.name);
+  };
+  for (const Block& block : model_.blocks) {
+    modules.insert(block.attention_norm);
+    modules.insert(block.mlp_norm);
+    for (const LinearGroup* group : block.groups()) add(*group);
+  }
+  add(model_.head);
+  std::vector<std::string> unused;
+  for (const std::string& name : checkpoint_.Names()) {
+    const bool known = modules.contains(std::string_view(name).substr(0, name.rfind('.')));
+    const auto& ignored = model_.names.ignored_suffixes;
+    const bool ignorable = std::any_of(ignored.begin(), ignored.end(),
+                                       [&](const auto& suffix) { return name.ends_with(suffix); });
+    if (!known && !ignorable) unused.push_back(name);
+  }
+  return unused;
+}
+
+Status PrepareGroup(LinearGroup* group, std::span<const LayerViews> tensors,
+                    const PrepareOptions& options, const Context& context) {
+  group->parts.clear();
+  group->part_columns.clear();
+  int64_t column = 0;
+  for (size_t first = 0; first < group->layers.size();) {
+    OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(group->layers[first]));
+    // A stack ends where the declared quantization changes: each layer runs as declared.
+    size_t end = first;
+    const auto same = [&](const LinearLayer& layer) {
+      const QuantizationScheme& a = layer.quantization;
+      const QuantizationScheme& b = group->layers[first].quantization;
+      return a.weights == b.weights && a.input_activations == b.input_activations &&
+             a.output_activations == b.output_activations && a.format == b.format;
+    };
+    int64_t columns = 0;
+    for (; end < group->layers.size() && same(group->layers[end]); ++end) {
+      OCTAVO_RETURN_IF_ERROR(CheckDeclared(*scheme, group->layers[end], tensors[end]));
+      columns += group->layers[end].n;
+    }
+    OCTAVO_ASSIGN_OR_RETURN(auto part,
+                            scheme->prepare(std::span(group->layers).subspan(first, end - first),
+                                            tensors.subspan(first, end - first), options, context));
+    group->parts.push_back(std::move(part));
+    group->part_columns.push_back(column);
+    column += columns;
+    first = end;
+  }
+  return OkStatus();
+}
+
+}  // namespace octavo

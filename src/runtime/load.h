@@ -1,0 +1,67 @@
+// Loading: a checkpoint folder becomes a model that can run, block by block.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/context.h"
+#include "base/status.h"
+#include "io/checkpoint.h"
+#include "model/graph.h"
+#include "quant/config.h"
+
+namespace octavo {
+
+struct LoadOptions {
+  PrepareOptions prepare;
+  bool load_blocks =
+      true;  // off: the caller loads and releases blocks itself (quantization in bounded memory)
+};
+
+// A checkpoint with its graph; owns both. Layers may read the mapped file, so it lives as long as
+// they.
+class LoadedModel {
+ public:
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  const Model& model() const { return model_; }
+  const std::optional<QuantizationConfig>& quantization() const { return quantization_; }
+
+  // Reads, checks and prepares one block / drops it again.
+  Status LoadBlock(int64_t index, const Context& context);
+  void ReleaseBlock(int64_t index);
+
+  // For quantization: the graph's blocks, to be prepared from other tensors.
+  Model& mutable_model() { return model_; }
+
+  // Tensors of the checkpoint that no module of the graph has, without those the family is known to
+  // carry.
+  std::vector<std::string> UnusedTensors() const;
+
+ private:
+  friend Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path&,
+                                                        const LoadOptions&, const Context&);
+  Status LoadEnds(const Context& context);
+  Status LoadGroup(LinearGroup* group, const Context& context);
+
+  Checkpoint checkpoint_;
+  std::optional<QuantizationConfig> quantization_;
+  Model model_;
+  PrepareOptions prepare_;
+};
+
+// Opens the checkpoint, resolves each linear layer to its scheme, checks every tensor against what
+// that scheme declares, and prepares the kernels. Errors name the layer and file; a tensor that
+// belongs to a known module but that nothing would use is an error, one of an unknown module a
+// warning.
+Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& folder,
+                                               const LoadOptions& options, const Context& context);
+
+// Stacks consecutive layers of equal scheme and prepares each stack: fills group->parts. tensors[i]
+// belong to group->layers[i] and are checked.
+Status PrepareGroup(LinearGroup* group, std::span<const LayerViews> tensors,
+                    const PrepareOptions& options, const Context& context);
+
+}  // namespace octavo

@@ -1,0 +1,14 @@
+// The memory of sequences: who makes states, in which element type.
+#pragma once
+
+#include "model/graph.h"
+#include "model/state.h"
+#include "tensor/dtype.h"
+
+namespace octavo {
+
+// An empty state of one sequence. `kv_dtype`: BF16 for generation and serving, F32 where logits are
+// measured.
+SequenceState MakeSequenceState(const Model& model, DType kv_dtype);
+
+}  // namespace octavo
