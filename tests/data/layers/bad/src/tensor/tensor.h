@@ -1,0 +1,4 @@
+#include <immintrin.h>
+#include <CLI/CLI.hpp>
+
+#include "base/base.h"

@@ -1,0 +1,4 @@
+#include <pcre2.h>
+#include <immintrin.h>
+
+#include "tensor/tensor.h"

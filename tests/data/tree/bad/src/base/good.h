@@ -1,0 +1,2 @@
+// Purpose: over two lines, and a
+// full stop.

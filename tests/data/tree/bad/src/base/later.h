@@ -1,0 +1,3 @@
+// no sentence
+
+// Later.

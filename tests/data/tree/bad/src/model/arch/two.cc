@@ -1,0 +1,1 @@
+kOne kTwo
