@@ -2,7 +2,9 @@
 // 5).
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "base/status.h"
 #include "base/value.h"
 #include "quant/args.h"
+#include "quant/pattern.h"
 
 namespace octavo {
 
@@ -22,26 +25,57 @@ struct QuantizationConfig {
   std::string quantization_status = "initialized";
   std::optional<QuantizationArgs> kv_cache_scheme;
   std::string version;
+  Value transform_config = Value::MakeObject();  // kept as it is; see OnlineTransforms
 };
+
+// A quantization_config object; `where` names it in messages. InvalidArgument or Unsupported names
+// the key path and, for unknown keys of strict objects, the nearest known one.
+Result<QuantizationConfig> ParseQuantizationConfig(const Value& json, std::string_view where);
 
 // Finds and parses the quantization config in a config.json (1.1, 1.2, 9). nullopt when the
-// checkpoint has none. InvalidArgument or Unsupported names the key path and, for unknown keys of
-// strict objects, the nearest known one.
+// checkpoint has none. Unsupported when the method is another one ("gptq": `octavo convert`), or
+// the config asks for transforms at run time, which would be left out silently.
 Result<std::optional<QuantizationConfig>> FindQuantizationConfig(const Value& config_json);
 
-// A module that may be quantized.
-struct ModuleName {
-  std::string_view name;        // "model.layers.0.mlp.down_proj"
-  std::string_view class_name;  // "Linear", "Embedding", "LlamaAttention"
+// Names of transforms that an engine must apply at run time ("R4 at input").
+std::vector<std::string> OnlineTransforms(const QuantizationConfig& config);
+
+// The config's patterns, compiled once for all modules of a model. Keeps a copy of the config.
+class SchemeResolver {
+ public:
+  // InvalidArgument for a regular expression that does not compile.
+  static Result<SchemeResolver> Make(QuantizationConfig config);
+
+  // The scheme of a module (5.2): ignore beats targets; exact name > regex > class; smallest
+  // pattern string breaks ties; of several groups with one target string the last wins. The
+  // scheme's format is resolved (3.2, before looking at tensors). nullopt: not quantized, which
+  // all modules but linears, embeddings and attention are.
+  Result<std::optional<QuantizationScheme>> Resolve(const ModuleName& module) const;
+
+  // The scheme of modules that run as one (q/k/v, gate/up). InvalidArgument names the first two
+  // that differ (5.4).
+  Result<std::optional<QuantizationScheme>> ResolveFused(std::span<const ModuleName> shards) const;
+
+  const QuantizationConfig& config() const { return config_; }
+
+ private:
+  friend Result<struct UnmatchedPatterns> FindUnmatchedPatterns(
+      const QuantizationConfig& config, const std::vector<ModuleName>& modules);
+  struct Target {
+    ModulePattern pattern;
+    size_t group;
+  };
+  explicit SchemeResolver(QuantizationConfig config) : config_(std::move(config)) {}
+
+  QuantizationConfig config_;
+  std::vector<ModulePattern> ignore_;
+  std::vector<Target> targets_;  // sorted by pattern, each pattern once
 };
 
-// Whether one target or ignore entry matches (5.1): "re:" regex from the start of the name, exact
-// name, or class. InvalidArgument for a regex that does not compile or exceeds its limits.
+// One pattern against one module, compiled for this call: for many, use ModulePattern.
 Result<bool> MatchesPattern(std::string_view pattern, const ModuleName& module);
 
-// The scheme of a module (5.2): ignore beats targets; exact name > regex > class; smallest pattern
-// string breaks ties; of several groups with one target string the last wins. The scheme's format
-// is resolved (3.2, before looking at tensors). nullopt: not quantized.
+// SchemeResolver::Resolve for one module.
 Result<std::optional<QuantizationScheme>> ResolveScheme(const QuantizationConfig& config,
                                                         const ModuleName& module);
 
@@ -52,6 +86,13 @@ struct UnmatchedPatterns {
 };
 Result<UnmatchedPatterns> FindUnmatchedPatterns(const QuantizationConfig& config,
                                                 const std::vector<ModuleName>& modules);
+
+// The format of a group: its own, else the checkpoint's, else inferred (3.2).
+std::string ResolveFormat(const QuantizationScheme& scheme, std::string_view checkpoint_format);
+
+// The format of a whole checkpoint: the one that its groups have, "mixed-precision" for several,
+// "dense" for none.
+std::string CheckpointFormat(const QuantizationConfig& config);
 
 // The object that goes under "quantization_config" on save, every key the library writes, groups
 // named group_0 ... in order.
