@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/attention/kernels.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+
+namespace {
+
+float Element(const void* base, bool bf16, int64_t index) {
+  return bf16 ? FloatFromBf16(static_cast<const uint16_t*>(base)[index])
+              : static_cast<const float*>(base)[index];
+}
+
+// One query vector over keys [key_begin, end), a key at a time with a running maximum.
+void AttendVector(const AttentionTile& tile, const float* q, int64_t end, float* maximum,
+                  float* denominator, float* numerator) {
+  *maximum = -std::numeric_limits<float>::infinity();
+  *denominator = 0;
+  std::fill_n(numerator, tile.head_dim, 0.0F);
+  for (int64_t t = tile.key_begin; t < end; ++t) {
+    float score = 0;
+    for (int64_t d = 0; d < tile.head_dim; ++d) {
+      score += q[d] * Element(tile.keys, tile.bf16, t * tile.token_stride + d);
+    }
+    score *= tile.scale;
+    if (score > *maximum) {
+      const float shrink = std::exp(*maximum - score);
+      *denominator *= shrink;
+      for (int64_t d = 0; d < tile.head_dim; ++d) numerator[d] *= shrink;
+      *maximum = score;
+    }
+    const float weight = std::exp(score - *maximum);
+    *denominator += weight;
+    for (int64_t d = 0; d < tile.head_dim; ++d) {
+      numerator[d] += weight * Element(tile.values, tile.bf16, t * tile.token_stride + d);
+    }
+  }
+}
+
+}  // namespace
+
+int64_t AttendScratchRef(int64_t /*vectors*/, int64_t /*head_dim*/) {
+  return 0;
+}
+
+void AttendRef(const AttentionTile& tile) {
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    const int64_t end = std::min(tile.key_end, tile.first_position + row + 1);
+    for (int64_t head = 0; head < tile.heads; ++head) {
+      const int64_t vector = row * tile.heads + head;
+      AttendVector(tile, tile.q + row * tile.ldq + head * tile.head_dim, end, tile.maximum + vector,
+                   tile.denominator + vector, tile.numerator + vector * tile.head_dim);
+    }
+  }
+}
+
+}  // namespace octavo
