@@ -20,7 +20,10 @@ std::string_view IsaName(Isa isa) {
 Isa DetectIsa() {
 #ifdef OCTAVO_SIMD
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::kRef;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+      !__builtin_cpu_supports("f16c")) {
+    return Isa::kRef;
+  }
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
     return Isa::kAvx2;
@@ -57,7 +60,9 @@ std::vector<Isa> IsasUpTo(Isa best) {
 std::string CpuModelName() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    if (!line.starts_with("model name")) continue;
+    const size_t name = line.find_first_not_of(" \t", line.find(':') + 1);
+    if (name != std::string::npos) return line.substr(name);
   }
   return "unknown processor";
 }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace octavo {
 
@@ -28,14 +29,29 @@ class Descriptor {
 };
 
 Status SystemError(const std::filesystem::path& path, std::string_view what) {
-  const std::string message = fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno));
-  return errno == ENOENT ? NotFound(message) : IoError(message);
+  const int error = errno;
+  std::string message = fmt::format("{}: {}: {}", path.string(), what, std::strerror(error));
+  return error == ENOENT ? NotFound(std::move(message)) : IoError(std::move(message));
+}
+
+Status WriteAndSync(const std::filesystem::path& path, std::string_view content) {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (file.get() < 0) return SystemError(path, "cannot create");
+  while (!content.empty()) {
+    const ssize_t put = write(file.get(), content.data(), content.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return SystemError(path, "cannot write");
+    content.remove_prefix(static_cast<size_t>(put));
+  }
+  if (fsync(file.get()) != 0) return SystemError(path, "cannot sync");
+  return OkStatus();
 }
 
 }  // namespace
 
 Result<std::string> ReadFile(const std::filesystem::path& path, int64_t max_bytes) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return SystemError(path, "cannot open");
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return SystemError(path, "cannot read its size");
@@ -59,20 +75,11 @@ Result<std::string> ReadFile(const std::filesystem::path& path, int64_t max_byte
 
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content) {
   const std::filesystem::path unfinished = path.string() + ".unfinished";
-  {
-    const Descriptor file(open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file.get() < 0) return SystemError(unfinished, "cannot create");
-    while (!content.empty()) {
-      const ssize_t put = write(file.get(), content.data(), content.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return SystemError(unfinished, "cannot write");
-      content.remove_prefix(static_cast<size_t>(put));
-    }
-    if (fsync(file.get()) != 0) return SystemError(unfinished, "cannot sync");
-  }
-  if (rename(unfinished.c_str(), path.c_str()) != 0)
-    return SystemError(path, "cannot rename into place");
-  return OkStatus();
+  Status status = WriteAndSync(unfinished, content);
+  if (status.ok() && rename(unfinished.c_str(), path.c_str()) != 0)
+    status = SystemError(path, "cannot rename into place");
+  if (!status.ok()) unlink(unfinished.c_str());
+  return status;
 }
 
 }  // namespace octavo

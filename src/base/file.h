@@ -15,7 +15,7 @@ namespace octavo {
 Result<std::string> ReadFile(const std::filesystem::path& path,
                              int64_t max_bytes = int64_t{1} << 30);
 
-// Writes beside the target, syncs, and renames into place.
+// Writes beside the target, syncs, and renames into place; on an error nothing of it is left.
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace octavo

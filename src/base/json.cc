@@ -159,19 +159,27 @@ class Writer {
   std::string out_;
 };
 
-// The code point that starts at text[*at], which moves behind it. The text is valid UTF-8 (JSON
-// texts were checked; our own strings come from them); a stray byte is taken as itself.
+constexpr uint32_t kReplacement = 0xFFFD;
+
+// The code point that starts at text[*at], which moves behind it. Parsed strings are valid UTF-8,
+// generated text may not be: a byte that begins no valid sequence is taken alone, as U+FFFD.
 uint32_t NextCodePoint(std::string_view text, size_t* at) {
   const auto byte = [&](size_t i) {
     return static_cast<uint32_t>(static_cast<unsigned char>(text[i]));
   };
   const uint32_t lead = byte(*at);
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-  if (length == 1 || *at + length > text.size()) return byte((*at)++);
+  if (lead < 0x80) return byte((*at)++);
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // of that length
   uint32_t code = lead & (0xFFU >> (length + 1));
-  for (size_t i = 1; i < length; ++i) code = code << 6 | (byte(*at + i) & 0x3FU);
-  *at += length;
-  return code;
+  bool valid = lead >= 0xC2 && lead <= 0xF4 && *at + length <= text.size();
+  for (size_t i = 1; valid && i < length; ++i) {
+    valid = (byte(*at + i) & 0xC0U) == 0x80;
+    code = code << 6 | (byte(*at + i) & 0x3FU);
+  }
+  valid = valid && code >= kLeast[length] && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+  *at += valid ? length : 1;
+  return valid ? code : kReplacement;
 }
 
 }  // namespace
@@ -181,6 +189,9 @@ Result<Value> ParseJson(std::string_view text, std::string_view what, const Json
     return CorruptFile(fmt::format("{}: {} bytes of JSON, at most {} are read", what, text.size(),
                                    limits.max_bytes));
   }
+  // nlohmann's lexer takes a zero byte for the end of the text.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
+    return CorruptFile(fmt::format("{}: not valid JSON: byte {}: a zero byte", what, zero + 1));
   ValueBuilder builder(limits.max_depth);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
     return CorruptFile(fmt::format("{}: not valid JSON: {}", what, builder.error()));
@@ -229,7 +240,7 @@ std::string JsonString(std::string_view text, bool ensure_ascii) {
       out += "\\f";
     } else if (code < 0x20) {
       out += fmt::format("\\u{:04x}", code);
-    } else if (code > 0x7F && ensure_ascii) {
+    } else if (code > 0x7E && ensure_ascii) {
       if (code >= 0x10000) {
         const uint32_t offset = code - 0x10000;
         out +=
@@ -237,6 +248,8 @@ std::string JsonString(std::string_view text, bool ensure_ascii) {
       } else {
         out += fmt::format("\\u{:04x}", code);
       }
+    } else if (code == kReplacement) {
+      out += "\xEF\xBF\xBD";
     } else {
       out += text.substr(start, i - start);
     }

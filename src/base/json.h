@@ -27,7 +27,8 @@ struct JsonStyle {
   bool ensure_ascii = false;  // \uXXXX for everything above 0x7F
 };
 
-// Python's json.dumps: floats as repr (0.1, 1e-05, 1e+16, Infinity, NaN).
+// Python's json.dumps; bytes that are no UTF-8 become U+FFFD. Floats as repr (0.1, 1e-05, 1e+16,
+// Infinity, NaN).
 std::string WriteJson(const Value& value, const JsonStyle& style = {});
 
 // A double as Python's repr prints it: the shortest digits that read back the same, "1.0", "1e-05",

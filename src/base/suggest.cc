@@ -30,8 +30,11 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 std::string NearestName(std::string_view name, std::span<const std::string> candidates) {
   std::string nearest;
-  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+  // The least distance that is too far.
+  size_t least = std::min(std::max<size_t>(2, name.size() / 3) + 1, name.size());
   for (const std::string& candidate : candidates) {
+    const auto [shorter, longer] = std::minmax(name.size(), candidate.size());
+    if (longer - shorter >= least) continue;  // and `name` may be very long
     if (size_t distance = EditDistance(name, candidate); distance < least) {
       least = distance;
       nearest = candidate;

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/check.h"
@@ -13,6 +14,9 @@ namespace {
 // How long a worker looks for the next job before it sleeps: longer than the gap between two
 // layers, shorter than anyone notices.
 constexpr auto kSpinTime = std::chrono::microseconds(200);
+
+// About 50 microseconds.
+constexpr int kSpinsBeforeYield = 1000;
 
 thread_local bool inside_task = false;
 
@@ -64,10 +68,17 @@ void ThreadPool::ParallelFor(int64_t count, const std::function<void(int64_t)>& 
   inside_task = true;
   RunTasks();
   inside_task = false;
-  while (busy_workers_.load(std::memory_order_acquire) > 0) Pause();
+  // The others are nearly done, or were put aside by the system: then they need this processor.
+  for (int spins = 0; busy_workers_.load(std::memory_order_acquire) > 0; ++spins) {
+    if (spins < kSpinsBeforeYield) {
+      Pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
 }
 
-void ThreadPool::RunTasks() {
+void ThreadPool::RunTasks() noexcept {
   for (int64_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) (*task_)(i);
 }
 

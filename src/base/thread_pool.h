@@ -26,12 +26,13 @@ class ThreadPool {
 
   // Calls task(i) for each i in [0, count), each once, in any order and on any thread, and returns
   // when all are done. A task writes only what belongs to its i, so that results do not depend on
-  // the number of threads. Called from inside a task it runs in place.
+  // the number of threads. Called from inside a task it runs in place. A task throws
+  // nothing.
   void ParallelFor(int64_t count, const std::function<void(int64_t)>& task);
 
  private:
   void WorkerLoop();
-  void RunTasks();
+  void RunTasks() noexcept;
 
   std::vector<std::thread> workers_;
   std::mutex run_mutex_;  // one ParallelFor at a time

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <unordered_set>
+#include <utility>
 
 #include "base/json.h"
 
@@ -22,46 +25,61 @@ bool OneOf(std::string_view text, std::initializer_list<std::string_view> words)
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-std::optional<int64_t> ParseInteger(std::string_view text) {
+// The text without its sign, and whether that was '-'; digits are grouped by '_' in YAML 1.1.
+std::pair<std::string, bool> SplitSign(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
   std::string digits;
-  for (char c : text) {
-    if (c != '_') digits += c;
-  }
-  std::string_view rest = digits;
-  const bool negative = rest.starts_with('-');
-  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
+               [](char c) { return c != '_'; });
+  return {digits, negative};
+}
+
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Decimal, octal (a leading 0) and hexadecimal; nullopt for all else and beyond int64.
+std::optional<int64_t> ParseInteger(std::string_view text) {
+  if (text.starts_with('_')) return std::nullopt;
+  auto [digits, negative] = SplitSign(text);
   int base = 10;
-  if (rest.starts_with("0x")) {
+  if (digits.starts_with("0x")) {
     base = 16;
-    rest.remove_prefix(2);
-  } else if (rest.size() > 1 && rest.starts_with('0')) {
+    digits.erase(0, 2);
+  } else if (digits.size() > 1 && digits[0] == '0') {
     base = 8;
-    rest.remove_prefix(1);
+    digits.erase(0, 1);
   }
-  if (rest.empty() || !std::isalnum(static_cast<unsigned char>(rest[0]))) return std::nullopt;
+  if (digits.empty() || digits[0] == '-') return std::nullopt;
+  if (negative) digits.insert(0, "-");
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value, base);
-  if (error != std::errc() || end != rest.data() + rest.size()) return std::nullopt;
-  return negative ? -value : value;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
 }
 
 std::optional<double> ParseFloat(std::string_view text) {
-  if (OneOf(text, {".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"}))
-    return std::numeric_limits<double>::infinity();
-  if (OneOf(text, {"-.inf", "-.Inf", "-.INF"})) return -std::numeric_limits<double>::infinity();
+  if (text.starts_with('_')) return std::nullopt;
+  const auto [digits, negative] = SplitSign(text);
+  const double sign = negative ? -1 : 1;
+  if (OneOf(digits, {".inf", ".Inf", ".INF"}))
+    return sign * std::numeric_limits<double>::infinity();
   if (OneOf(text, {".nan", ".NaN", ".NAN"})) return std::numeric_limits<double>::quiet_NaN();
-  std::string_view rest = text;
-  if (rest.starts_with('+')) rest.remove_prefix(1);
+  // "1e5" without a point is text in YAML 1.1; people who write recipes mean a number. "08" is
+  // text.
   const bool starts_like_number =
-      !rest.empty() &&
-      (std::isdigit(static_cast<unsigned char>(rest[0])) || rest[0] == '.' || rest[0] == '-');
-  // "1e5" without a point is text in YAML 1.1; people who write recipes mean a number.
-  if (!starts_like_number || rest.find_first_of("0123456789") == std::string_view::npos)
+      !digits.empty() && (IsDigit(digits[0]) || (digits[0] == '.' && IsDigit(digits.back())));
+  const bool too_large_for_int = digits.size() > 18 && digits[0] != '0';
+  if (!starts_like_number ||
+      (digits.find_first_of(".eE") == std::string::npos && !too_large_for_int)) {
     return std::nullopt;
+  }
   double value = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (error != std::errc() || end != rest.data() + rest.size()) return std::nullopt;
-  return value;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return sign * value;
 }
 
 Value ResolvePlainScalar(const std::string& text) {
@@ -73,43 +91,74 @@ Value ResolvePlainScalar(const std::string& text) {
   return text;
 }
 
+constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
+
+// A scalar with one of YAML's own tags; nullopt when the tag is another, or the text is not of it.
+std::optional<Value> ResolveTagged(std::string_view tag, const std::string& text) {
+  if (!tag.starts_with(kTagPrefix)) return std::nullopt;
+  tag.remove_prefix(kTagPrefix.size());
+  if (tag == "str") return text;
+  Value value = ResolvePlainScalar(text);
+  if (tag == "float" && value.is_number()) return value.as_double();
+  const bool fits = (tag == "null" && value.is_null()) || (tag == "bool" && value.is_bool()) ||
+                    (tag == "int" && value.is_int());
+  return fits ? std::optional(std::move(value)) : std::nullopt;
+}
+
+// How much a value counts against the limits.
+struct Extent {
+  int64_t nodes = 1;
+  int levels = 0;  // of lists and mappings in it, itself included
+};
+
+// A text counts as one node, and as another for every 256 bytes: aliases copy bytes too.
+Extent ExtentOfScalar(const std::string& text) {
+  return {.nodes = 1 + static_cast<int64_t>(text.size() / 256)};
+}
+
 // Turns yaml-cpp's parser events into a Value, counting nodes as they come: its own node tree
 // accepts cycles, alias bombs and duplicate keys.
 class Builder : public YAML::EventHandler {
  public:
   Builder(std::string_view what, const YamlLimits& limits) : what_(what), limits_(limits) {}
 
-  Status status() const { return status_; }
+  const Status& status() const { return status_; }
   Value TakeRoot() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    Add(mark, Value(), anchor);
+    Add(mark, Value(), anchor, {});
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    auto it = anchors_.find(anchor);
-    if (it == anchors_.end()) return Fail(mark, "an alias that contains itself");
-    const int64_t copies = it->second.nodes;
-    if (nodes_ + copies > limits_.max_nodes) return TooMany(mark);
-    nodes_ += copies - 1;
-    Add(mark, it->second.value, 0);
+    const auto it = anchors_.find(anchor);
+    if (it == anchors_.end()) Fail(mark, "an alias that contains itself");
+    CheckLevels(mark, it->second.extent.levels);
+    CheckNodes(mark, nodes_ + it->second.extent.nodes);
+    Add(mark, it->second.value, 0, it->second.extent);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
-    // "?" marks a plain scalar, "!" a quoted one.
-    if (tag == "!" || tag.ends_with(":str")) return Add(mark, text, anchor);
-    if (!CheckTag(mark, tag)) return;
-    Add(mark, ResolvePlainScalar(text), anchor);
+    const Extent extent = ExtentOfScalar(text);
+    if (tag == "!") return Add(mark, text, anchor, extent);  // a quoted one
+    if (tag == "?") {
+      if (text == "<<" && ExpectsKey()) Fail(mark, "merge keys (<<) are not read: write them out");
+      return Add(mark, ResolvePlainScalar(text), anchor, extent);
+    }
+    std::optional<Value> value = ResolveTagged(tag, text);
+    if (!value) Fail(mark, fmt::format("the tag {} is not read here", tag));
+    Add(mark, *std::move(value), anchor, extent);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    if (CheckTag(mark, tag)) Open(mark, Value::MakeArray(), anchor);
+    CheckTag(mark, tag, {"seq", "python/tuple"});
+    Open(mark, Value::MakeArray(), anchor);
   }
   void OnSequenceEnd() override { Close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    if (CheckTag(mark, tag)) Open(mark, Value::MakeObject(), anchor);
+    CheckTag(mark, tag, {"map"});
+    Open(mark, Value::MakeObject(), anchor);
   }
   void OnMapEnd() override { Close(); }
 
@@ -118,75 +167,92 @@ class Builder : public YAML::EventHandler {
     Value value;
     YAML::Mark mark;
     YAML::anchor_t anchor = 0;
-    int64_t nodes_before = 0;
-    std::optional<std::string> key;
+    Extent extent;
+    std::optional<std::string> key;  // that waits for its value
+    std::unordered_set<std::string> keys;
   };
   struct Anchored {
     Value value;
-    int64_t nodes = 1;
+    Extent extent;
   };
 
-  bool CheckTag(const YAML::Mark& mark, const std::string& tag) {
-    if (tag.empty() || tag == "?" || tag == "!" ||
-        tag.starts_with("tag:yaml.org,2002:python/tuple"))
-      return true;
-    if (tag.starts_with("tag:yaml.org,2002:") && !tag.starts_with("tag:yaml.org,2002:python/"))
-      return true;
-    Fail(mark, "the tag " + tag + " is not read");
-    return false;
-  }
-
-  void Fail(const YAML::Mark& mark, const std::string& reason) {
-    if (!status_.ok()) return;
+  // An exception is the only way to stop yaml-cpp's parser; ParseYaml catches it.
+  [[noreturn]] void Fail(const YAML::Mark& mark, const std::string& reason) {
     status_ = CorruptFile(
         fmt::format("{}: line {}, column {}: {}", what_, mark.line + 1, mark.column + 1, reason));
-    throw YAML::Exception(mark,
-                          reason);  // the only way to stop yaml-cpp's parser; caught in ParseYaml
+    throw YAML::Exception(mark, reason);
   }
-  void TooMany(const YAML::Mark& mark) {
+  void CheckTag(const YAML::Mark& mark, const std::string& tag,
+                std::initializer_list<std::string_view> known) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    if (tag.starts_with(kTagPrefix) &&
+        OneOf(std::string_view(tag).substr(kTagPrefix.size()), known))
+      return;
+    Fail(mark, fmt::format("the tag {} is not read here", tag));
+  }
+  void CheckNodes(const YAML::Mark& mark, int64_t nodes) {
+    if (nodes <= limits_.max_nodes) return;
     Fail(mark, fmt::format("more than {} nodes after aliases are expanded", limits_.max_nodes));
+  }
+  void CheckLevels(const YAML::Mark& mark, int more) {
+    if (static_cast<int>(open_.size()) + more <= limits_.max_depth) return;
+    Fail(mark, fmt::format("nested deeper than {} levels", limits_.max_depth));
+  }
+
+  bool ExpectsKey() const {
+    return !open_.empty() && open_.back().value.is_object() && !open_.back().key;
   }
 
   void Open(const YAML::Mark& mark, Value value, YAML::anchor_t anchor) {
-    if (static_cast<int>(open_.size()) >= limits_.max_depth) {
-      return Fail(mark, fmt::format("nested deeper than {} levels", limits_.max_depth));
-    }
-    open_.push_back({std::move(value), mark, anchor, nodes_, std::nullopt});
+    CheckLevels(mark, 1);
+    open_.push_back({std::move(value), mark, anchor, {.nodes = 1, .levels = 1}, std::nullopt, {}});
   }
 
   void Close() {
     OpenNode node = std::move(open_.back());
     open_.pop_back();
-    const int64_t nodes = nodes_ - node.nodes_before + 1;
-    Add(node.mark, std::move(node.value), node.anchor, nodes);
+    nodes_ -= node.extent.nodes - 1;  // Add counts them again
+    Add(node.mark, std::move(node.value), node.anchor, node.extent);
   }
 
-  void Add(const YAML::Mark& mark, Value value, YAML::anchor_t anchor, int64_t nodes = 1) {
-    if (++nodes_ > limits_.max_nodes) return TooMany(mark);
-    if (anchor != 0) anchors_[anchor] = {value, nodes};
+  void Add(const YAML::Mark& mark, Value value, YAML::anchor_t anchor, Extent extent) {
+    nodes_ += extent.nodes;
+    CheckNodes(mark, nodes_);
+    if (anchor != 0) {
+      // Anchors inside each other keep a copy each.
+      anchored_nodes_ += extent.nodes;
+      CheckNodes(mark, anchored_nodes_);
+      anchors_[anchor] = {value, extent};
+    }
     if (open_.empty()) {
       root_ = std::move(value);
       return;
     }
     OpenNode& parent = open_.back();
+    parent.extent.nodes += extent.nodes;
+    parent.extent.levels = std::max(parent.extent.levels, extent.levels + 1);
     if (parent.value.is_array()) {
       parent.value.as_array().push_back(std::move(value));
     } else if (!parent.key) {
-      if (value.is_array() || value.is_object()) return Fail(mark, "a key is a list or a mapping");
-      parent.key = value.is_string() ? value.as_string() : WriteJson(value);
-      if (parent.value.Find(*parent.key) != nullptr) {
-        return Fail(mark, "the key \"" + *parent.key + "\" occurs twice");
-      }
+      AddKey(mark, value, &parent);
     } else {
       parent.value.as_object().emplace_back(*std::move(parent.key), std::move(value));
       parent.key.reset();
     }
   }
 
+  void AddKey(const YAML::Mark& mark, const Value& value, OpenNode* parent) {
+    if (value.is_array() || value.is_object()) Fail(mark, "a key is a list or a mapping");
+    parent->key = value.is_string() ? value.as_string() : WriteJson(value);
+    if (!parent->keys.insert(*parent->key).second)
+      Fail(mark, "the key " + JsonString(*parent->key) + " occurs twice");
+  }
+
   std::string what_;
   YamlLimits limits_;
   Status status_;
   int64_t nodes_ = 0;
+  int64_t anchored_nodes_ = 0;
   std::vector<OpenNode> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   Value root_;
@@ -196,25 +262,32 @@ bool IsScalar(const Value& value) {
   return !value.is_array() && !value.is_object();
 }
 
+// As PyYAML reads it back: a float has a point ("1.0e-05").
+std::string WriteFloat(double value) {
+  if (std::isnan(value)) return ".nan";
+  if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
+  std::string text = PythonFloat(value);
+  if (text.find('.') == std::string::npos) text.insert(text.find('e'), ".0");
+  return text;
+}
+
 std::string WriteScalar(const Value& value) {
-  if (!value.is_string()) {
-    if (value.is_float() && !std::isfinite(value.as_double())) {
-      return std::isnan(value.as_double()) ? ".nan" : value.as_double() > 0 ? ".inf" : "-.inf";
-    }
-    return WriteJson(value);
-  }
+  if (value.is_float()) return WriteFloat(value.as_double());
+  if (!value.is_string()) return WriteJson(value);
   const std::string& text = value.as_string();
-  const bool plain = !text.empty() && ResolvePlainScalar(text).is_string() &&
-                     std::all_of(text.begin(), text.end(),
-                                 [](char c) {
-                                   return std::isalnum(static_cast<unsigned char>(c)) ||
-                                          OneOf(std::string_view(&c, 1), {"_", ".", "-", "/"});
-                                 }) &&
-                     text[0] != '-';
+  // Texts that begin with a digit may be a date or a time to other readers.
+  const bool plain = !text.empty() && !IsDigit(text[0]) && text[0] != '-' && text[0] != '.' &&
+                     ResolvePlainScalar(text).is_string() &&
+                     std::all_of(text.begin(), text.end(), [](char c) {
+                       return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              std::string_view("_.-/").find(c) != std::string_view::npos;
+                     });
   if (plain) return text;
   // Single quotes keep backslashes, which regular expressions are full of.
-  if (text.find_first_of("\n\r\t'") == std::string::npos) return "'" + text + "'";
-  return JsonString(text);
+  const bool needs_escapes = std::any_of(text.begin(), text.end(), [](char c) {
+    return c == '\'' || static_cast<unsigned char>(c) < 0x20;
+  });
+  return needs_escapes ? JsonString(text) : "'" + text + "'";
 }
 
 void WriteNode(const Value& value, int depth, std::string* out) {
@@ -232,7 +305,7 @@ void WriteNode(const Value& value, int depth, std::string* out) {
     return;
   }
   if (value.is_object()) {
-    *out += "{}\n";
+    *out += pad + "{}\n";
   } else if (value.is_array() &&
              std::all_of(value.as_array().begin(), value.as_array().end(), IsScalar)) {
     std::string items;
@@ -258,6 +331,11 @@ Result<Value> ParseYaml(std::string_view text, std::string_view what, const Yaml
   if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
     return CorruptFile(fmt::format("{}: {} bytes of YAML, at most {} are read", what, text.size(),
                                    limits.max_bytes));
+  }
+  // To yaml-cpp byte 4 is the end of the text. YAML allows no control character but these.
+  for (char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r')
+      return CorruptFile(fmt::format("{}: a control character, byte {:#04x}", what, c));
   }
   // yaml-cpp 0.7 recurses a level per bracket before it hands out an event.
   int depth = 0;

@@ -11,15 +11,20 @@ namespace octavo {
 
 struct YamlLimits {
   int max_depth = 64;
-  int64_t max_nodes = 100'000;  // counted after aliases are expanded: no alias bomb
-  int64_t max_bytes = int64_t{16} << 20;
+  // Counted after aliases are expanded, long texts as several: no alias bomb.
+  int64_t max_nodes = 100'000;
+  // yaml-cpp may hold the tokens of a whole line, at about 100 times its bytes.
+  int64_t max_bytes = int64_t{1} << 20;
 };
 
 // Parses one YAML document. Scalars become null, booleans, integers, floats or strings; quoted ones
-// strings.
-// "!!python/tuple" is read as a list (llm-compressor writes it); other tags outside YAML's own are
-// refused. CorruptFile with line and column for syntax errors, duplicate keys, aliases that contain
-// themselves, too many nodes or levels. `what` names the text in messages.
+// strings. "1e-5" is a number (PyYAML takes it for text); dates and "1:30" are strings. Keys become
+// strings as JSON writes them. "!!python/tuple" is read as a list (llm-compressor writes it).
+//
+// CorruptFile with line and column for syntax errors, duplicate keys, keys that are lists or
+// mappings, merge keys (<<), other tags than YAML's own for null, bool, int, float, str, seq and
+// map, aliases that contain themselves, too many nodes or levels, a second document. `what` names
+// the text in messages.
 Result<Value> ParseYaml(std::string_view text, std::string_view what,
                         const YamlLimits& limits = {});
 

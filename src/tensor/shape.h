@@ -11,7 +11,8 @@ namespace octavo {
 
 using Shape = std::vector<int64_t>;
 
-// The number of elements; 1 for []. CorruptFile for a negative size or a product beyond int64.
+// The number of elements; 1 for []. CorruptFile for a negative size, or for more elements than an
+// int64 can count the bytes of, whatever the dtype.
 Result<int64_t> CheckedElements(const Shape& shape);
 
 // The same for shapes that were checked before.
