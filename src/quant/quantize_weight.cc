@@ -54,9 +54,9 @@ ScaleStep AsymmetricReference(float low, float high, float code_span, const Code
                               DType dtype) {
   const auto round = [dtype](float value) { return RoundToDType(value, dtype); };
   const float scale = round(round(high - low) / code_span);
-  const float zero_point =
-      scale == 0 ? 0.0F : round(static_cast<float>(codes.min) - round(low / scale));
-  return {scale, zero_point};
+  // 0 / 0 has no value in the library either; low / 0 is infinite and lands on the last code.
+  if (scale == 0 && low == 0) return {scale, 0.0F};
+  return {scale, round(static_cast<float>(codes.min) - round(low / scale))};
 }
 
 // Codes of `count` elements that share a scale. `round` rounds to the weights' dtype.
