@@ -44,6 +44,8 @@ class GgufFile {
   // One object: key -> value; arrays of numbers and strings as arrays.
   const Value& metadata() const { return metadata_; }
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
+  // Tells the system that the bytes of this tensor are not needed again soon.
+  void Forget(const GgufTensor& tensor) const { file_->Forget(tensor.bytes); }
 
  private:
   std::shared_ptr<const MappedFile> file_;

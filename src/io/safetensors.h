@@ -39,7 +39,9 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// Writes one file at once (small files: golden tensors, logits). Tensors in the order given.
+// Writes one file at once (small files: golden tensors, logits), byte for byte as the safetensors
+// library does: tensors by dtype, widest first, then by name. InvalidArgument for a name given
+// twice.
 Status WriteSafetensors(const std::filesystem::path& path,
                         const std::vector<std::pair<std::string, TensorView>>& tensors,
                         const std::map<std::string, std::string>& metadata = {});

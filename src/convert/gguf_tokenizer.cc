@@ -1,0 +1,276 @@
+#include "convert/gguf_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convert/gguf_metadata.h"
+#include "convert/gguf_vocabulary.h"
+
+namespace octavo {
+
+namespace {
+
+using Object = Value::Object;
+using Array = Value::Array;
+
+constexpr std::string_view kSpaceMark = "\u2581";  // SentencePiece's visible space
+
+// What the metadata says about the tokenizer, apart from its kind.
+struct Source {
+  const Value& metadata;
+  GgufVocabulary vocabulary;
+  std::optional<std::string_view> bos = {}, eos = {}, pad = {}, unk = {};
+  bool add_bos = false;
+  bool add_eos = false;
+  bool add_space_prefix = false;
+};
+
+// The parts of tokenizer.json that depend on the kind of tokenizer.
+struct Pipeline {
+  Value normalizer, pre_tokenizer, decoder, model;
+};
+
+Value ByteLevel(bool add_prefix_space) {
+  return Object{{"type", "ByteLevel"},
+                {"add_prefix_space", add_prefix_space},
+                {"trim_offsets", true},
+                {"use_regex", true}};
+}
+
+Value Gpt2Split(bool add_prefix_space) {
+  return ByteLevel(add_prefix_space);
+}
+
+// Every digit alone, then GPT-2's split.
+Value SmolLmSplit(bool add_prefix_space) {
+  const Value digits = Object{{"type", "Digits"}, {"individual_digits", true}};
+  return Object{{"type", "Sequence"},
+                {"pretokenizers", Array{digits, ByteLevel(add_prefix_space)}}};
+}
+
+// tokenizer.ggml.pre names a way to split text before byte-level BPE.
+struct PreTokenizer {
+  std::string_view name;
+  Value (*make)(bool add_prefix_space);
+};
+
+constexpr std::array kPreTokenizers = {
+    PreTokenizer{"gpt2", Gpt2Split},
+    PreTokenizer{"gpt-2", Gpt2Split},
+    PreTokenizer{"smollm", SmolLmSplit},
+};
+
+Value OrNull(std::optional<std::string_view> text) {
+  return text.has_value() ? Value(*text) : Value();
+}
+
+Value BpeModel(const GgufVocabulary& vocabulary, const std::vector<GgufMerge>& merges,
+               std::optional<std::string_view> unk, bool byte_fallback) {
+  Object ids;
+  for (const std::string_view token : vocabulary.tokens()) {
+    ids.emplace_back(token, static_cast<int64_t>(ids.size()));
+  }
+  Array pairs;
+  for (const auto& [left, right] : merges) pairs.push_back(Array{left, right});
+  return Object{
+      {"type", "BPE"},
+      {"dropout", nullptr},
+      {"unk_token", OrNull(unk)},
+      {"continuing_subword_prefix", nullptr},
+      {"end_of_word_suffix", nullptr},
+      {"fuse_unk", unk.has_value()},
+      {"byte_fallback", byte_fallback},
+      {"ignore_merges", false},
+      {"vocab", std::move(ids)},
+      {"merges", std::move(pairs)},
+  };
+}
+
+// Model `gpt2`: BPE over bytes written as letters.
+Result<Pipeline> ByteLevelBpe(const Source& source) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::string name,
+                          source.metadata.RequireString("tokenizer.ggml.pre"));
+  std::string known;
+  for (const PreTokenizer& pre_tokenizer : kPreTokenizers) {
+    known += (known.empty() ? "" : ", ") + std::string(pre_tokenizer.name);
+    if (pre_tokenizer.name != name) continue;
+    OCTAVO_ASSIGN_OR_RETURN(const std::vector<GgufMerge> merges,
+                            source.vocabulary.ReadMerges(source.metadata));
+    return Pipeline{
+        .normalizer = nullptr,
+        .pre_tokenizer = pre_tokenizer.make(source.add_space_prefix),
+        .decoder = ByteLevel(true),
+        .model = BpeModel(source.vocabulary, merges, std::nullopt, /*byte_fallback=*/false)};
+  }
+  return Unsupported(fmt::format("tokenizer.ggml.pre is {}, only {} are imported", name, known));
+}
+
+Value Replace(std::string_view pattern, std::string_view content) {
+  return Object{
+      {"type", "Replace"}, {"pattern", Object{{"String", pattern}}}, {"content", content}};
+}
+
+// Model `llama`: SentencePiece's BPE, unknown characters as byte tokens.
+Result<Pipeline> SentencePieceBpe(const Source& source) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::vector<GgufMerge> merges,
+                          source.vocabulary.MergesFromScores(source.metadata));
+  Array normalizers;
+  Array decoders = {Replace(kSpaceMark, " "), Object{{"type", "ByteFallback"}},
+                    Object{{"type", "Fuse"}}};
+  if (source.add_space_prefix) {
+    normalizers.push_back(Object{{"type", "Prepend"}, {"prepend", kSpaceMark}});
+    decoders.push_back(Object{{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  normalizers.push_back(Replace(" ", kSpaceMark));
+  return Pipeline{
+      .normalizer = Object{{"type", "Sequence"}, {"normalizers", std::move(normalizers)}},
+      .pre_tokenizer = nullptr,
+      .decoder = Object{{"type", "Sequence"}, {"decoders", std::move(decoders)}},
+      .model = BpeModel(source.vocabulary, merges, source.unk, /*byte_fallback=*/true)};
+}
+
+// Tokens that are looked for in the text before anything else.
+Value AddedTokens(const GgufVocabulary& vocabulary) {
+  Array added;
+  for (size_t id = 0; id < vocabulary.tokens().size(); ++id) {
+    const GgufTokenKind kind = vocabulary.kind(id);
+    const bool special = kind == GgufTokenKind::kControl || kind == GgufTokenKind::kUnknown;
+    if (!special && kind != GgufTokenKind::kUserDefined) continue;
+    added.push_back(Object{
+        {"id", static_cast<int64_t>(id)},
+        {"content", vocabulary.tokens()[id]},
+        {"single_word", false},
+        {"lstrip", false},
+        {"rstrip", false},
+        {"normalized", false},
+        {"special", special},
+    });
+  }
+  return added;
+}
+
+// Puts BOS before and EOS behind each text, as far as the file asks for it; else null.
+Result<Value> PostProcessor(const Source& source) {
+  if (!source.add_bos && !source.add_eos) return Value();
+  if ((source.add_bos && !source.bos) || (source.add_eos && !source.eos)) {
+    return CorruptFile("tokenizer.ggml asks for a BOS or EOS token that it does not name");
+  }
+  const auto special = [](std::string_view token, int type_id) {
+    return Object{{"SpecialToken", Object{{"id", token}, {"type_id", type_id}}}};
+  };
+  const auto append = [&](Array& parts, std::string_view sequence, int type_id) {
+    if (source.add_bos) parts.push_back(special(*source.bos, type_id));
+    parts.push_back(Object{{"Sequence", Object{{"id", sequence}, {"type_id", type_id}}}});
+    if (source.add_eos) parts.push_back(special(*source.eos, type_id));
+  };
+  Array single;
+  append(single, "A", 0);
+  Array pair = single;
+  append(pair, "B", 1);
+
+  Value tokens = Value::MakeObject();
+  const auto define = [&](std::string_view token, std::string_view key) -> Status {
+    OCTAVO_ASSIGN_OR_RETURN(const int64_t id, source.metadata.RequireInt(key));
+    tokens.Set(token, Object{{"id", token}, {"ids", Array{id}}, {"tokens", Array{token}}});
+    return OkStatus();
+  };
+  if (source.add_bos) {
+    OCTAVO_RETURN_IF_ERROR(define(*source.bos, "tokenizer.ggml.bos_token_id"));
+  }
+  if (source.add_eos) {
+    OCTAVO_RETURN_IF_ERROR(define(*source.eos, "tokenizer.ggml.eos_token_id"));
+  }
+  return Value(Object{{"type", "TemplateProcessing"},
+                      {"single", std::move(single)},
+                      {"pair", std::move(pair)},
+                      {"special_tokens", std::move(tokens)}});
+}
+
+Result<Value> TokenizerConfig(const Source& source) {
+  Value config =
+      Object{{"add_bos_token", source.add_bos}, {"add_prefix_space", source.add_space_prefix}};
+  const auto set = [&](std::string_view name, std::optional<std::string_view> token) {
+    if (token.has_value()) config.Set(name, *token);
+  };
+  set("bos_token", source.bos);
+  set("eos_token", source.eos);
+  set("pad_token", source.pad);
+  set("unk_token", source.unk);
+  OCTAVO_ASSIGN_OR_RETURN(const std::string chat_template,
+                          source.metadata.GetString("tokenizer.chat_template", ""));
+  if (!chat_template.empty()) {
+    // The control tokens that the template writes are those a chat needs kept whole.
+    Array named;
+    for (size_t id = 0; id < source.vocabulary.tokens().size(); ++id) {
+      const std::string_view token = source.vocabulary.tokens()[id];
+      if (source.vocabulary.kind(id) == GgufTokenKind::kControl &&
+          chat_template.find(token) != std::string::npos) {
+        named.push_back(token);
+      }
+    }
+    config.Set("additional_special_tokens", std::move(named));
+    config.Set("chat_template", chat_template);
+  }
+  config.Set("clean_up_tokenization_spaces", false);
+  OCTAVO_ASSIGN_OR_RETURN(const std::string architecture,
+                          source.metadata.RequireString("general.architecture"));
+  OCTAVO_ASSIGN_OR_RETURN(const int64_t context,
+                          RequireSize(source.metadata, architecture + ".context_length"));
+  config.Set("model_max_length", context);
+  // The general class: transformers rebuilds the pipeline of named ones from their vocabulary.
+  config.Set("tokenizer_class", "PreTrainedTokenizerFast");
+  return config;
+}
+
+Result<Source> ReadSource(const Value& metadata, bool sentencepiece) {
+  OCTAVO_ASSIGN_OR_RETURN(GgufVocabulary vocabulary, GgufVocabulary::Read(metadata));
+  Source source{.metadata = metadata, .vocabulary = std::move(vocabulary)};
+  const auto token = [&](std::string_view key) {
+    return source.vocabulary.TokenOf(metadata, "tokenizer.ggml." + std::string(key));
+  };
+  OCTAVO_ASSIGN_OR_RETURN(source.bos, token("bos_token_id"));
+  OCTAVO_ASSIGN_OR_RETURN(source.eos, token("eos_token_id"));
+  OCTAVO_ASSIGN_OR_RETURN(source.pad, token("padding_token_id"));
+  OCTAVO_ASSIGN_OR_RETURN(source.unk, token("unknown_token_id"));
+  // llama.cpp's defaults differ by kind.
+  OCTAVO_ASSIGN_OR_RETURN(source.add_bos,
+                          metadata.GetBool("tokenizer.ggml.add_bos_token", sentencepiece));
+  OCTAVO_ASSIGN_OR_RETURN(source.add_eos, metadata.GetBool("tokenizer.ggml.add_eos_token", false));
+  OCTAVO_ASSIGN_OR_RETURN(source.add_space_prefix,
+                          metadata.GetBool("tokenizer.ggml.add_space_prefix", sentencepiece));
+  return source;
+}
+
+}  // namespace
+
+Result<ImportedTokenizer> MakeTokenizer(const Value& metadata) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::string kind, metadata.RequireString("tokenizer.ggml.model"));
+  if (kind != "gpt2" && kind != "llama") {
+    return Unsupported("tokenizer.ggml.model is " + kind + ", only gpt2 and llama are imported");
+  }
+  OCTAVO_ASSIGN_OR_RETURN(const Source source, ReadSource(metadata, kind == "llama"));
+  OCTAVO_ASSIGN_OR_RETURN(Pipeline parts,
+                          kind == "llama" ? SentencePieceBpe(source) : ByteLevelBpe(source));
+  OCTAVO_ASSIGN_OR_RETURN(Value post_processor, PostProcessor(source));
+  ImportedTokenizer tokenizer;
+  OCTAVO_ASSIGN_OR_RETURN(tokenizer.config, TokenizerConfig(source));
+  tokenizer.pipeline = Object{
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens", AddedTokens(source.vocabulary)},
+      {"normalizer", std::move(parts.normalizer)},
+      {"pre_tokenizer", std::move(parts.pre_tokenizer)},
+      {"post_processor", std::move(post_processor)},
+      {"decoder", std::move(parts.decoder)},
+      {"model", std::move(parts.model)},
+  };
+  return tokenizer;
+}
+
+}  // namespace octavo

@@ -1,0 +1,115 @@
+#include "convert/import_gguf.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "convert/gguf_blocks.h"
+#include "convert/gguf_llama.h"
+#include "convert/gguf_tokenizer.h"
+#include "io/checkpoint_writer.h"
+#include "io/gguf.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+
+namespace {
+
+constexpr int64_t kRowsPerTask = 32;
+
+// A tensor's rows in Hugging Face's order, as BF16. A vector counts as one row.
+Tensor DecodeToBf16(const ImportedTensor& tensor, const GgufBlockDecoder& decoder,
+                    ThreadPool& pool) {
+  const GgufTensor& source = *tensor.source;
+  const int64_t columns = source.shape.back();
+  const int64_t rows = columns == 0 ? 0 : Elements(source.shape) / columns;
+  const int64_t row_bytes = columns / source.type->block_elements * source.type->block_bytes;
+  Tensor decoded(DType::kBF16, source.shape);
+  const std::span<uint16_t> bits = decoded.mutable_data<uint16_t>();
+  pool.ParallelFor((rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t task) {
+    std::vector<float> values(static_cast<size_t>(columns));
+    const int64_t end = std::min(rows, (task + 1) * kRowsPerTask);
+    for (int64_t row = task * kRowsPerTask; row < end; ++row) {
+      const int64_t source_row = SourceRow(row, rows, tensor.rotary_heads);
+      DecodeGgufBlocks(*source.type, decoder,
+                       source.bytes.subspan(static_cast<size_t>(source_row * row_bytes),
+                                            static_cast<size_t>(row_bytes)),
+                       values);
+      std::transform(values.begin(), values.end(), bits.begin() + row * columns, Bf16FromFloat);
+    }
+  });
+  return decoded;
+}
+
+struct ImportPlan {
+  ImportedModel model;
+  ImportedTokenizer tokenizer;
+  std::vector<PlannedTensor> planned;             // one for each tensor of the model
+  std::vector<const GgufBlockDecoder*> decoders;  // likewise
+};
+
+Result<ImportPlan> PlanImport(const GgufFile& file) {
+  ImportPlan plan;
+  OCTAVO_ASSIGN_OR_RETURN(plan.model, PlanLlamaImport(file));
+  for (const ImportedTensor& tensor : plan.model.tensors) {
+    Result<const GgufBlockDecoder*> decoder = FindGgufBlockDecoder(*tensor.source->type);
+    if (!decoder.ok()) return decoder.status().Annotate("tensor " + tensor.source->name);
+    plan.decoders.push_back(*decoder);
+    plan.planned.push_back({tensor.name, DType::kBF16, tensor.source->shape});
+  }
+  OCTAVO_ASSIGN_OR_RETURN(plan.tokenizer, MakeTokenizer(file.metadata()));
+  return plan;
+}
+
+Status WriteWeights(const GgufFile& file, const ImportPlan& plan, CheckpointWriter& writer,
+                    const Context& context) {
+  for (size_t i = 0; i < plan.model.tensors.size(); ++i) {
+    OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
+    const ImportedTensor& tensor = plan.model.tensors[i];
+    const Tensor decoded = DecodeToBf16(tensor, *plan.decoders[i], context.pool);
+    OCTAVO_RETURN_IF_ERROR(writer.Write(tensor.name, decoded));
+    file.Forget(*tensor.source);
+    context.progress.Advance(decoded.num_bytes(), tensor.name);
+  }
+  return OkStatus();
+}
+
+Status WriteJsonFiles(const ImportPlan& plan, const std::filesystem::path& folder) {
+  const auto write = [&](const char* name, const Value& value, std::string_view end) {
+    return WriteFileAtomically(folder / name, WriteJson(value, {.indent = 2}).append(end));
+  };
+  OCTAVO_RETURN_IF_ERROR(write("config.json", plan.model.config, "\n"));
+  OCTAVO_RETURN_IF_ERROR(write("generation_config.json", plan.model.generation_config, "\n"));
+  OCTAVO_RETURN_IF_ERROR(write("tokenizer_config.json", plan.tokenizer.config, "\n"));
+  return write("tokenizer.json", plan.tokenizer.pipeline, "");  // as the tokenizers library ends it
+}
+
+Status WriteFolder(const GgufFile& file, const ImportPlan& plan, CheckpointWriter& writer,
+                   const Context& context) {
+  OCTAVO_RETURN_IF_ERROR(WriteJsonFiles(plan, writer.unfinished_folder()));
+  context.progress.Start("Importing", writer.total_bytes());
+  const Status status = WriteWeights(file, plan, writer, context);
+  context.progress.Finish();
+  OCTAVO_RETURN_IF_ERROR(status);
+  OCTAVO_RETURN_IF_ERROR(writer.Finish());
+  return writer.Commit();
+}
+
+}  // namespace
+
+Status ImportGguf(const std::filesystem::path& gguf, const std::filesystem::path& out,
+                  const ImportOptions& options, const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(gguf));
+  const Result<ImportPlan> plan = PlanImport(file);
+  if (!plan.ok()) return plan.status().Annotate(gguf.string());
+  OCTAVO_ASSIGN_OR_RETURN(CheckpointWriter writer,
+                          CheckpointWriter::Create(out, plan->planned,
+                                                   {.max_shard_bytes = options.max_shard_bytes,
+                                                    .force = options.force}));
+  const Status status = WriteFolder(file, *plan, writer, context);
+  if (!status.ok()) writer.Abandon();
+  return status;
+}
+
+}  // namespace octavo
