@@ -25,10 +25,12 @@ bool OneOf(std::string_view text, std::initializer_list<std::string_view> words)
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-// The text without its sign, and whether that was '-'; digits are grouped by '_' in YAML 1.1.
+// The text without its sign, and whether that was '-'. YAML 1.1 groups digits by '_', which goes
+// too unless it comes first: then the text is no number.
 std::pair<std::string, bool> SplitSign(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('_')) return {std::string(text), negative};
   std::string digits;
   std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
                [](char c) { return c != '_'; });
@@ -41,7 +43,6 @@ bool IsDigit(char c) {
 
 // Decimal, octal (a leading 0) and hexadecimal; nullopt for all else and beyond int64.
 std::optional<int64_t> ParseInteger(std::string_view text) {
-  if (text.starts_with('_')) return std::nullopt;
   auto [digits, negative] = SplitSign(text);
   int base = 10;
   if (digits.starts_with("0x")) {
@@ -61,7 +62,6 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
 }
 
 std::optional<double> ParseFloat(std::string_view text) {
-  if (text.starts_with('_')) return std::nullopt;
   const auto [digits, negative] = SplitSign(text);
   const double sign = negative ? -1 : 1;
   if (OneOf(digits, {".inf", ".Inf", ".INF"}))
