@@ -1,0 +1,215 @@
+#include "kernels/attention/attention.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "kernel_testing.h"
+#include "kernels/attention/kernels.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+namespace {
+
+size_t At(int64_t i) {
+  return static_cast<size_t>(i);
+}
+
+struct SequenceSizes {
+  int64_t rows;
+  int64_t first_position;
+};
+
+// Keys and values of one sequence as stored, and as floats.
+struct Memory {
+  Tensor keys, values;
+  std::vector<float> float_keys, float_values;
+};
+
+// Query rows of several sequences, with room between rows, heads and tokens that must not be read.
+struct Problem {
+  AttentionShape shape;
+  DType dtype;
+  std::vector<SequenceSizes> sizes;
+  std::vector<Memory> memory;
+  std::vector<AttentionSequence> sequences;
+  std::vector<float> q;
+  int64_t m = 0;
+
+  int64_t width() const { return shape.heads * shape.head_dim; }
+  int64_t ldq() const { return width() + 3; }
+  int64_t head_stride() const { return shape.head_dim + 1; }
+  int64_t token_stride() const { return shape.kv_heads * head_stride() + 2; }
+
+  Problem(Rng& rng, AttentionShape shape_, DType dtype_, std::vector<SequenceSizes> sizes_,
+          double spread = 1.0)
+      : shape(shape_), dtype(dtype_), sizes(std::move(sizes_)) {
+    shape.scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
+    for (const SequenceSizes& size : sizes) {
+      const int64_t tokens = size.first_position + size.rows;
+      const int64_t count = tokens * token_stride();
+      Memory one;
+      one.keys = FromFloat(RandomFloats(rng, count, spread), dtype, {count}).value();
+      one.values = FromFloat(RandomFloats(rng, count), dtype, {count}).value();
+      one.float_keys.resize(At(count));
+      one.float_values.resize(At(count));
+      EXPECT_TRUE(ToFloat(one.keys, one.float_keys).ok());
+      EXPECT_TRUE(ToFloat(one.values, one.float_values).ok());
+      sequences.push_back({.first_row = m,
+                           .rows = size.rows,
+                           .first_position = size.first_position,
+                           .kv = {.dtype = dtype,
+                                  .keys = one.keys.view().bytes,
+                                  .values = one.values.view().bytes,
+                                  .token_stride = token_stride(),
+                                  .head_stride = head_stride()}});
+      memory.push_back(std::move(one));
+      m += size.rows;
+    }
+    q = RandomFloats(rng, m * ldq());
+  }
+
+  std::vector<float> Run(Isa isa, int threads) const {
+    ThreadPool pool(threads);
+    std::vector<float> out(At(m * ldq()), kUnset);
+    Attend(shape, sequences, q.data(), ldq(), out.data(), ldq(), isa, pool);
+    return out;
+  }
+
+  void ExpectWithinBounds(const std::vector<float>& out) const {
+    for (size_t s = 0; s < sequences.size(); ++s) {
+      for (int64_t row = 0; row < sequences[s].rows; ++row) {
+        for (int64_t head = 0; head < shape.heads; ++head) CheckVector(out, s, row, head);
+        const int64_t end = (sequences[s].first_row + row) * ldq() + width();
+        ASSERT_EQ(out[At(end)], kUnset);
+      }
+    }
+  }
+
+  void CheckVector(const std::vector<float>& out, size_t s, int64_t row, int64_t head) const {
+    const AttentionSequence& sequence = sequences[s];
+    const int64_t keys = sequence.first_position + row + 1;
+    const int64_t at_q = (sequence.first_row + row) * ldq() + head * shape.head_dim;
+    const int64_t offset = head / (shape.heads / shape.kv_heads) * head_stride();
+    std::vector<double> scores;
+    double largest = -1e300;
+    double largest_norm = 0;
+    for (int64_t t = 0; t < keys; ++t) {
+      double score = 0;
+      double norm = 0;
+      for (int64_t d = 0; d < shape.head_dim; ++d) {
+        const double product = double{q[At(at_q + d)]} *
+                               double{memory[s].float_keys[At(t * token_stride() + offset + d)]} *
+                               double{shape.scale};
+        score += product;
+        norm += std::abs(product);
+      }
+      scores.push_back(score);
+      largest = std::max(largest, score);
+      largest_norm = std::max(largest_norm, norm);
+    }
+    double sum = 0;
+    for (double& score : scores) sum += score = std::exp(score - largest);
+    // A score errs by (D + 2) eps norm and moves its weight by that factor; then sums of `keys`.
+    const double relative =
+        0x1p-24 * (2 * (static_cast<double>(shape.head_dim) + 2) * largest_norm +
+                   2 * static_cast<double>(keys) + 20);
+    for (int64_t d = 0; d < shape.head_dim; ++d) {
+      double expected = 0;
+      double norm = 0;
+      for (int64_t t = 0; t < keys; ++t) {
+        const double part = scores[At(t)] / sum *
+                            double{memory[s].float_values[At(t * token_stride() + offset + d)]};
+        expected += part;
+        norm += std::abs(part);
+      }
+      ASSERT_NEAR(double{out[At(at_q + d)]}, expected, relative * norm + 1e-30)
+          << "sequence " << s << " row " << row << " head " << head << " d " << d;
+    }
+  }
+};
+
+TEST(Attention, ListObeysCaps) {
+  ExpectListObeysCaps(AttentionKernels());
+}
+
+TEST(Attention, EveryKernelIsWithinBounds) {
+  constexpr uint64_t kSeed = 60;
+  SCOPED_TRACE(kSeed);
+  Rng rng(kSeed);
+  const AttentionShape shapes[] = {
+      {.heads = 3, .kv_heads = 1, .head_dim = 64},  {.heads = 4, .kv_heads = 2, .head_dim = 8},
+      {.heads = 2, .kv_heads = 2, .head_dim = 16},  {.heads = 5, .kv_heads = 1, .head_dim = 20},
+      {.heads = 2, .kv_heads = 1, .head_dim = 128}, {.heads = 1, .kv_heads = 1, .head_dim = 1}};
+  for (const AttentionShape& shape : shapes) {
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      SCOPED_TRACE(testing::Message() << shape.heads << "/" << shape.kv_heads << " heads of "
+                                      << shape.head_dim << " " << DTypeName(dtype));
+      // A prompt, generation, a continued prompt, several rows at the start of a block.
+      const Problem problem(rng, shape, dtype, {{70, 0}, {1, 130}, {5, 61}, {3, 0}, {1, 0}});
+      ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+        problem.ExpectWithinBounds(problem.Run(kernel.isa, 1));
+      });
+    }
+  }
+}
+
+TEST(Attention, LongGenerationIsCutInChunks) {
+  Rng rng(61);
+  const AttentionShape shape{.heads = 2, .kv_heads = 1, .head_dim = 24};
+  const Problem problem(rng, shape, DType::kBF16, {{1, 1500}, {4, 1022}, {1, 511}, {1, 512}});
+  ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+    problem.ExpectWithinBounds(problem.Run(kernel.isa, 1));
+  });
+}
+
+TEST(Attention, LargeScoresDoNotOverflow) {
+  Rng rng(62);
+  const AttentionShape shape{.heads = 2, .kv_heads = 1, .head_dim = 16};
+  const Problem problem(rng, shape, DType::kF32, {{90, 0}, {1, 600}}, 200.0);
+  ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+    problem.ExpectWithinBounds(problem.Run(kernel.isa, 1));
+  });
+}
+
+TEST(Attention, ThreadsDoNotChangeResults) {
+  Rng rng(63);
+  const AttentionShape shape{.heads = 6, .kv_heads = 2, .head_dim = 32};
+  const Problem problem(rng, shape, DType::kBF16, {{100, 0}, {1, 1100}, {2, 40}});
+  ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+    const std::vector<float> one = problem.Run(kernel.isa, 1);
+    for (const int threads : {2, 3}) ExpectSameBits(problem.Run(kernel.isa, threads), one);
+  });
+}
+
+// What a row sees does not depend on the call it comes in, up to rounding.
+TEST(Attention, CutPromptEqualsWholePrompt) {
+  Rng rng(64);
+  const AttentionShape shape{.heads = 3, .kv_heads = 1, .head_dim = 64};
+  const Problem whole(rng, shape, DType::kF32, {{120, 0}});
+  for (const Isa isa : IsasUpTo(DetectIsa())) {
+    const std::vector<float> expected = whole.Run(isa, 2);
+    std::vector<float> out(expected.size(), kUnset);
+    ThreadPool pool(2);
+    for (int64_t row = 0; row < 120; row += 30) {
+      AttentionSequence part = whole.sequences[0];
+      part.rows = 30;
+      part.first_row = row;
+      part.first_position = row;
+      Attend(whole.shape, {&part, 1}, whole.q.data(), whole.ldq(), out.data(), whole.ldq(), isa,
+             pool);
+    }
+    for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], expected[i], 1e-5F);
+  }
+}
+
+TEST(Attention, NanReachesTheResult) {
+  Rng rng(65);
+  Problem problem(rng, {.heads = 1, .kv_heads = 1, .head_dim = 16}, DType::kF32, {{1, 80}});
+  problem.memory[0].keys.mutable_data<float>()[At(70 * problem.token_stride())] = std::nanf("");
+  ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+    EXPECT_TRUE(std::isnan(problem.Run(kernel.isa, 1)[0]));
+  });
+}
+
+}  // namespace
+}  // namespace octavo

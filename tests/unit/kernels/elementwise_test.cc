@@ -1,0 +1,163 @@
+// RMSNorm, rotary embedding and SiluMul: row-wise kernels against float64.
+#include <bit>
+
+#include "kernel_testing.h"
+#include "kernels/rms_norm/kernels.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/rope/kernels.h"
+#include "kernels/rope/rope.h"
+#include "kernels/silu_mul/kernels.h"
+#include "kernels/silu_mul/silu_mul.h"
+
+namespace octavo {
+namespace {
+
+constexpr int64_t kWidths[] = {1, 7, 16, 17, 63, 64, 65, 100, 576};
+
+TEST(RmsNorm, EveryKernelIsWithinBounds) {
+  ExpectListObeysCaps(RmsNormKernels());
+  Rng rng(40);
+  for (const int64_t k : kWidths) {
+    const int64_t m = 3;
+    const int64_t ldx = k + 1;
+    const std::vector<float> x = RandomFloats(rng, m * ldx, 10.0);
+    const std::vector<float> weight = RandomFloats(rng, k);
+    ForEachKernel(RmsNormKernels(), [&](const RmsNormKernel& kernel) {
+      ThreadPool pool(1);
+      std::vector<float> y(x.size(), kUnset);
+      RmsNorm(x.data(), ldx, m, weight, 1e-5F, y.data(), ldx, kernel.isa, pool);
+      for (int64_t i = 0; i < m; ++i) {
+        double sum = 0;
+        for (int64_t j = 0; j < k; ++j) {
+          sum += std::pow(double{x[static_cast<size_t>(i * ldx + j)]}, 2);
+        }
+        const double factor = 1 / std::sqrt(sum / static_cast<double>(k) + double{1e-5F});
+        for (int64_t j = 0; j < k; ++j) {
+          const auto at = static_cast<size_t>(i * ldx + j);
+          const double expected = double{x[at]} * factor * double{weight[static_cast<size_t>(j)]};
+          // The sum's rounding, halved by the root, and four more operations.
+          const double bound = (static_cast<double>(k) / 2 + 4) * 0x1p-24;
+          EXPECT_NEAR(double{y[at]}, expected, bound * std::abs(expected)) << k << " " << j;
+        }
+        EXPECT_EQ(y[static_cast<size_t>(i * ldx + k)], kUnset);
+      }
+    });
+  }
+}
+
+TEST(RmsNorm, InPlaceAndByThreads) {
+  Rng rng(41);
+  const std::vector<float> x = RandomFloats(rng, 100 * 500);
+  const std::vector<float> weight = RandomFloats(rng, 500);
+  ForEachKernel(RmsNormKernels(), [&](const RmsNormKernel& kernel) {
+    ThreadPool one(1);
+    std::vector<float> expected(x.size());
+    RmsNorm(x.data(), 500, 100, weight, 1e-6F, expected.data(), 500, kernel.isa, one);
+    for (const int threads : {1, 2, 3}) {
+      ThreadPool pool(threads);
+      std::vector<float> y = x;
+      RmsNorm(y.data(), 500, 100, weight, 1e-6F, y.data(), 500, kernel.isa, pool);
+      ExpectSameBits(y, expected);
+    }
+  });
+}
+
+TEST(Rope, EveryKernelFollowsTheOrder) {
+  ExpectListObeysCaps(RopeKernels());
+  Rng rng(42);
+  struct Sizes {
+    int64_t heads, head_dim, rotary_dim;
+  };
+  for (const Sizes sizes : {Sizes{3, 64, 64}, Sizes{2, 8, 8}, Sizes{1, 10, 6}, Sizes{2, 96, 48},
+                            Sizes{1, 34, 34}, Sizes{1, 4, 0}}) {
+    const int64_t m = 4;
+    const int64_t row = sizes.heads * sizes.head_dim;
+    const int64_t half = sizes.rotary_dim / 2;
+    const std::vector<float> x = RandomFloats(rng, m * row);
+    const std::vector<float> cos = RandomFloats(rng, m * half);
+    const std::vector<float> sin = RandomFloats(rng, m * half);
+    std::vector<float> expected = x;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t head = 0; head < sizes.heads; ++head) {
+        for (int64_t d = 0; d < half; ++d) {
+          const auto low = static_cast<size_t>(i * row + head * sizes.head_dim + d);
+          const size_t high = low + static_cast<size_t>(half);
+          const auto turn = static_cast<size_t>(i * half + d);
+          expected[low] = x[low] * cos[turn] - x[high] * sin[turn];
+          expected[high] = x[high] * cos[turn] + x[low] * sin[turn];
+        }
+      }
+    }
+    ForEachKernel(RopeKernels(), [&](const RopeKernel& kernel) {
+      EXPECT_EQ(kernel.exactness, Exactness::kOrdered);
+      for (const int threads : {1, 2, 3}) {
+        ThreadPool pool(threads);
+        std::vector<float> y = x;
+        ApplyRope(y.data(), row, m, sizes.heads, sizes.head_dim, sizes.rotary_dim, cos.data(),
+                  sin.data(), kernel.isa, pool);
+        ExpectSameBits(y, expected);
+      }
+    });
+  }
+}
+
+TEST(SiluMul, EveryKernelIsWithinBounds) {
+  ExpectListObeysCaps(SiluMulKernels());
+  Rng rng(43);
+  for (const int64_t n : kWidths) {
+    const std::vector<float> x = RandomFloats(rng, 2 * 2 * n, 20.0);
+    ForEachKernel(SiluMulKernels(), [&](const SiluMulKernel& kernel) {
+      ThreadPool pool(1);
+      std::vector<float> y(static_cast<size_t>(2 * n), kUnset);
+      SiluMul(x.data(), 2 * n, 2, n, y.data(), n, kernel.isa, pool);
+      for (int64_t i = 0; i < 2; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          const double gate = double{x[static_cast<size_t>(i * 2 * n + j)]};
+          const double up = double{x[static_cast<size_t>(i * 2 * n + n + j)]};
+          const double expected = gate / (1 + std::exp(-gate)) * up;
+          EXPECT_NEAR(double{y[static_cast<size_t>(i * n + j)]}, expected,
+                      6 * 0x1p-24 * std::abs(expected))
+              << gate;
+        }
+      }
+    });
+  }
+}
+
+// Each float of a dense grid from far below to far above exp's range.
+TEST(SiluMul, WholeRange) {
+  std::vector<float> gate;
+  for (int i = -16000; i <= 16000; ++i) gate.push_back(static_cast<float>(i) / 128.0F);
+  for (const float value : {-3e38F, 3e38F, -0.0F, 1e-40F, -1e-40F, -87.4F, -88.73F, -104.0F}) {
+    gate.push_back(value);
+  }
+  const auto n = static_cast<int64_t>(gate.size());
+  std::vector<float> x = gate;
+  x.resize(gate.size() * 2, 1.0F);
+  ForEachKernel(SiluMulKernels(), [&](const SiluMulKernel& kernel) {
+    ThreadPool pool(2);
+    std::vector<float> y(gate.size());
+    SiluMul(x.data(), 2 * n, 1, n, y.data(), n, kernel.isa, pool);
+    for (size_t j = 0; j < gate.size(); ++j) {
+      const double g = double{gate[j]};
+      const double expected = g / (1 + std::exp(-g));
+      // Where the true result nears the denormals, only its size matters.
+      const double bound = std::max(6 * 0x1p-24 * std::abs(expected), 1e-36);
+      EXPECT_NEAR(double{y[j]}, expected, bound) << g;
+    }
+  });
+}
+
+TEST(SiluMul, NanStaysNan) {
+  const std::vector<float> x = {std::nanf(""), 1.0F, 1.0F, std::nanf("")};
+  ForEachKernel(SiluMulKernels(), [&](const SiluMulKernel& kernel) {
+    ThreadPool pool(1);
+    std::vector<float> y(2);
+    SiluMul(x.data(), 4, 1, 2, y.data(), 2, kernel.isa, pool);
+    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_TRUE(std::isnan(y[1]));
+  });
+}
+
+}  // namespace
+}  // namespace octavo

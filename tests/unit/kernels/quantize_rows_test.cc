@@ -1,0 +1,127 @@
+#include "kernels/quantize_rows/quantize_rows.h"
+
+#include <bit>
+#include <limits>
+
+#include "kernel_testing.h"
+#include "kernels/quantize_rows/kernels.h"
+
+namespace octavo {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+struct Quantized {
+  std::vector<int8_t> codes;
+  std::vector<float> scales;
+};
+
+Quantized Quantize(const std::vector<float>& x, int64_t m, int64_t k, ActivationRule rule, Isa isa,
+                   int threads = 1) {
+  ThreadPool pool(threads);
+  Quantized result{std::vector<int8_t>(static_cast<size_t>(m * k), int8_t{99}),
+                   std::vector<float>(static_cast<size_t>(m), kUnset)};
+  QuantizeRowsInt8(x.data(), k, m, k, rule, result.codes.data(), result.scales.data(), isa, pool);
+  return result;
+}
+
+template <typename Check>
+void ForEachKernelAndRule(const Check& check) {
+  ForEachKernel(QuantizeRowsKernels(), [&](const QuantizeRowsKernel& kernel) {
+    for (const ActivationRule rule : {ActivationRule::kEngine, ActivationRule::kLibrary}) {
+      SCOPED_TRACE(rule == ActivationRule::kEngine ? "engine" : "library");
+      check(kernel.isa, rule);
+    }
+  });
+}
+
+TEST(QuantizeRows, ListObeysCaps) {
+  ExpectListObeysCaps(QuantizeRowsKernels());
+}
+
+TEST(QuantizeRows, EngineRuleByHand) {
+  ForEachKernel(QuantizeRowsKernels(), [&](const QuantizeRowsKernel& kernel) {
+    // 127 / 254 = 0.5: ties go to even.
+    const Quantized result =
+        Quantize({254, -254, 1, 3, -1, -3, 5, 0.5F}, 1, 8, ActivationRule::kEngine, kernel.isa);
+    EXPECT_EQ(result.scales, std::vector<float>{2.0F});
+    EXPECT_EQ(result.codes, (std::vector<int8_t>{127, -127, 0, 2, 0, -2, 2, 0}));
+  });
+}
+
+TEST(QuantizeRows, LibraryRuleByHand) {
+  ForEachKernel(QuantizeRowsKernels(), [&](const QuantizeRowsKernel& kernel) {
+    // Scale 2: the negative maximum ties at -127.5 and goes to -128, the positive one is clamped.
+    const Quantized result =
+        Quantize({255, -255, 1, 3, -1, -5, 2}, 1, 7, ActivationRule::kLibrary, kernel.isa);
+    EXPECT_EQ(result.scales, std::vector<float>{2.0F});
+    EXPECT_EQ(result.codes, (std::vector<int8_t>{127, -128, 0, 2, 0, -2, 1}));
+  });
+}
+
+TEST(QuantizeRows, EveryKernelIsExact) {
+  constexpr uint64_t kSeed = 30;
+  SCOPED_TRACE(kSeed);
+  Rng rng(kSeed);
+  for (const int64_t k : {1, 2, 15, 16, 17, 33, 100, 576, 1001}) {
+    for (const double scale : {1e-36, 1e-3, 1.0, 1e30}) {
+      const int64_t m = 5;
+      std::vector<float> x = RandomFloats(rng, m * k, scale);
+      // Whole multiples of half a step: many ties.
+      for (int64_t j = 0; j < k; ++j) {
+        x[static_cast<size_t>(j)] = static_cast<float>(rng.Below(509)) / 2 - 127.0F;
+      }
+      x[0] = 127;
+      ForEachKernelAndRule([&](Isa isa, ActivationRule rule) {
+        const Quantized expected = Quantize(x, m, k, rule, Isa::kRef);
+        const Quantized actual = Quantize(x, m, k, rule, isa);
+        EXPECT_EQ(actual.codes, expected.codes) << k;
+        ExpectSameBits(actual.scales, expected.scales);
+      });
+    }
+  }
+}
+
+TEST(QuantizeRows, RowsThatHaveNoScale) {
+  for (const int64_t k : {3, 16, 40}) {
+    for (const int64_t at : {int64_t{0}, k - 1}) {
+      ForEachKernelAndRule([&](Isa isa, ActivationRule rule) {
+        const auto row_with = [&](float value) {
+          std::vector<float> x(static_cast<size_t>(k), 0.0F);
+          x[0] = value == 0 ? -0.0F : 1.0F;
+          x[static_cast<size_t>(at)] = value;
+          return x;
+        };
+        const std::vector<int8_t> zeros(static_cast<size_t>(k), int8_t{0});
+        for (const float bad : {kInfinity, -kInfinity, std::nanf("")}) {
+          const Quantized result = Quantize(row_with(bad), 1, k, rule, isa);
+          EXPECT_EQ(result.codes, zeros);
+          EXPECT_TRUE(std::isnan(result.scales[0])) << bad;
+        }
+        const float zero_scale = rule == ActivationRule::kEngine ? 0.0F : 0x1p-23F;
+        const Quantized zero = Quantize(std::vector<float>(zeros.size(), -0.0F), 1, k, rule, isa);
+        EXPECT_EQ(zero.codes, zeros);
+        EXPECT_EQ(zero.scales[0], zero_scale);
+        const Quantized tiny = Quantize(std::vector<float>(zeros.size(), 1e-40F), 1, k, rule, isa);
+        EXPECT_EQ(tiny.codes, zeros);
+        EXPECT_EQ(tiny.scales[0], zero_scale);
+      });
+    }
+  }
+}
+
+TEST(QuantizeRows, ThreadsDoNotChangeResults) {
+  Rng rng(31);
+  const std::vector<float> x = RandomFloats(rng, 70 * 900);
+  ForEachKernelAndRule([&](Isa isa, ActivationRule rule) {
+    const Quantized one = Quantize(x, 70, 900, rule, isa, 1);
+    for (const int threads : {2, 3}) {
+      const Quantized several = Quantize(x, 70, 900, rule, isa, threads);
+      EXPECT_EQ(several.codes, one.codes);
+      ExpectSameBits(several.scales, one.scales);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace octavo
