@@ -58,18 +58,18 @@ void ThreadPool::ParallelFor(int64_t count, const std::function<void(int64_t)>& 
   std::lock_guard run_lock(run_mutex_);
   count_ = count;
   task_ = &task;
-  next_.store(0, std::memory_order_relaxed);
-  busy_workers_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  unclaimed_.store(count, std::memory_order_release);
   {
     std::lock_guard lock(sleep_mutex_);
-    job_.fetch_add(1, std::memory_order_release);
+    jobs_.fetch_add(1, std::memory_order_release);
   }
   wake_.notify_all();
   inside_task = true;
   RunTasks();
   inside_task = false;
   // The others are nearly done, or were put aside by the system: then they need this processor.
-  for (int spins = 0; busy_workers_.load(std::memory_order_acquire) > 0; ++spins) {
+  for (int spins = 0; done_.load(std::memory_order_acquire) < count; ++spins) {
     if (spins < kSpinsBeforeYield) {
       Pause();
     } else {
@@ -78,25 +78,41 @@ void ThreadPool::ParallelFor(int64_t count, const std::function<void(int64_t)>& 
   }
 }
 
+int64_t ThreadPool::Claim() {
+  int64_t unclaimed = unclaimed_.load(std::memory_order_acquire);
+  while (unclaimed > 0) {
+    if (unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1, std::memory_order_acq_rel,
+                                         std::memory_order_acquire)) {
+      return count_ - unclaimed;
+    }
+  }
+  return -1;
+}
+
 void ThreadPool::RunTasks() noexcept {
-  for (int64_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) (*task_)(i);
+  int64_t done = 0;
+  for (int64_t i = Claim(); i >= 0; i = Claim()) {
+    (*task_)(i);
+    ++done;
+  }
+  if (done > 0) done_.fetch_add(done, std::memory_order_release);
 }
 
 void ThreadPool::WorkerLoop() {
   inside_task = true;
   uint64_t seen = 0;
+  const auto has_news = [&] { return jobs_.load(std::memory_order_acquire) != seen || stop_; };
   while (true) {
     const auto sleep_after = std::chrono::steady_clock::now() + kSpinTime;
-    while (job_.load(std::memory_order_acquire) == seen && !stop_.load(std::memory_order_relaxed)) {
+    while (!has_news()) {
       Pause();
       if (std::chrono::steady_clock::now() < sleep_after) continue;
       std::unique_lock lock(sleep_mutex_);
-      wake_.wait(lock, [&] { return job_.load(std::memory_order_acquire) != seen || stop_; });
+      wake_.wait(lock, has_news);
     }
     if (stop_) return;
-    seen = job_.load(std::memory_order_acquire);
+    seen = jobs_.load(std::memory_order_acquire);
     RunTasks();
-    busy_workers_.fetch_sub(1, std::memory_order_release);
   }
 }
 

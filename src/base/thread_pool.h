@@ -32,18 +32,23 @@ class ThreadPool {
 
  private:
   void WorkerLoop();
+  // Claims and runs tasks of the current job until none is left to claim.
   void RunTasks() noexcept;
+  // The index of a task that is now the caller's, or -1.
+  int64_t Claim();
 
   std::vector<std::thread> workers_;
   std::mutex run_mutex_;  // one ParallelFor at a time
 
-  // The current job. Workers join when job_ changes and leave before ParallelFor returns.
-  std::atomic<uint64_t> job_{0};
-  std::atomic<int> busy_workers_{0};
-  std::atomic<int64_t> next_{0};
+  // The current job. Whoever has claimed a task keeps the job open until it is done, so count_ and
+  // task_ are read only then; a worker that comes late finds nothing, and nobody waits for it.
   int64_t count_ = 0;
   const std::function<void(int64_t)>* task_ = nullptr;
+  std::atomic<int64_t> unclaimed_{0};
+  std::atomic<int64_t> done_{0};
 
+  // Workers sleep until the number of jobs changes.
+  std::atomic<uint64_t> jobs_{0};
   std::mutex sleep_mutex_;
   std::condition_variable wake_;
   std::atomic<bool> stop_{false};
