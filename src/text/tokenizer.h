@@ -12,10 +12,9 @@
 
 #include "base/status.h"
 #include "base/value.h"
+#include "text/token_id.h"
 
 namespace octavo {
-
-using TokenId = int32_t;
 
 // What the encoder knows of each token. Offsets are code points of the original text, [begin, end).
 struct Encoding {
@@ -29,9 +28,11 @@ struct Encoding {
 
 class Tokenizer {
  public:
-  // Reads folder/tokenizer.json (and tokenizer_config.json for the special tokens' roles, where it
-  // is there). Unsupported names a component that is not implemented; CorruptFile names what is
-  // wrong in the file.
+  struct State;  // opaque
+
+  // Reads folder/tokenizer.json, of at most 64 MB. Unsupported names a component that is not
+  // implemented; CorruptFile names what is wrong, and where in the file. The file's "truncation"
+  // and "padding" are not applied: transformers, too, replaces them by what a call asks for.
   static Result<Tokenizer> Load(const std::filesystem::path& folder);
   // From the parsed tokenizer.json alone; `what` names it in messages.
   static Result<Tokenizer> FromJson(const Value& json, std::string_view what);
@@ -39,7 +40,9 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // `text` is UTF-8; invalid bytes are InvalidArgument with their position.
+  // `text` is UTF-8; invalid bytes are InvalidArgument with their position. Time is linear in the
+  // text, up to the logarithm that merging costs within one pre-token. All const members may be
+  // called from several threads at once.
   Result<std::vector<TokenId>> Encode(std::string_view text, bool add_special_tokens) const;
   Result<Encoding> EncodeWithOffsets(std::string_view text, bool add_special_tokens) const;
   Result<Encoding> EncodePair(std::string_view first, std::string_view second,
@@ -48,7 +51,7 @@ class Tokenizer {
   // Unknown ids decode to nothing.
   std::string Decode(std::span<const TokenId> ids, bool skip_special_tokens) const;
 
-  int64_t vocab_size() const;  // with added tokens
+  int64_t vocab_size() const;  // number of tokens, with added ones
   std::optional<TokenId> TokenToId(std::string_view token) const;
   std::optional<std::string> IdToToken(TokenId id) const;
   bool IsSpecial(TokenId id) const;
@@ -57,22 +60,24 @@ class Tokenizer {
   std::optional<TokenId> bos_added_by_encode() const;
 
  private:
-  struct State;
   friend class StreamDecoder;
   explicit Tokenizer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
-// Decodes one token after another and never emits half a character (README of goldens/text,
-// "Streaming rule").
+// Decodes one token after another and never emits half a character. All that is emitted, and then
+// flushed, is what Decode makes of all ids at once; U+FFFD waits until something follows it. Only
+// where byte-fallback tokens turn out to be no UTF-8 after some of their run was emitted is that
+// not possible: from there on each wrong part becomes one U+FFFD, at once.
 class StreamDecoder {
  public:
+  // The tokenizer outlives the decoder and is not moved.
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens);
   ~StreamDecoder();
   StreamDecoder(StreamDecoder&&) noexcept;
   // The text that became certain by this token; may be empty.
   std::string Push(TokenId id);
-  // What is left when generation stops here.
+  // What is left when generation stops here; the last call.
   std::string Flush();
 
  private:

@@ -1,0 +1,144 @@
+// Texts encoded and decoded as the tokenizers library does; made by goldens/text, see
+// tests/data/tokenizers/README.md.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "text/tokenizer.h"
+
+namespace octavo {
+namespace {
+
+std::filesystem::path Folder(std::string_view name) {
+  return std::filesystem::path(OCTAVO_TEST_DATA) / "tokenizers" / name;
+}
+
+std::vector<Value> ReadRows(const std::filesystem::path& path) {
+  const std::string text = ReadFile(path).value();
+  std::vector<Value> rows;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) {
+      rows.push_back(ParseJson(text.substr(begin, end - begin), path.string()).value());
+    }
+    begin = end + 1;
+  }
+  return rows;
+}
+
+Value Integers(const std::vector<int>& values) {
+  Value::Array out(values.begin(), values.end());
+  return out;
+}
+
+Value Strings(const std::vector<std::string>& values) {
+  Value::Array out(values.begin(), values.end());
+  return out;
+}
+
+Value Offsets(const Encoding& encoding) {
+  Value::Array out;
+  for (const auto& [begin, end] : encoding.offsets) out.push_back(Value::Array{begin, end});
+  return out;
+}
+
+std::vector<TokenId> Ids(const Value& array) {
+  std::vector<TokenId> ids;
+  for (const Value& id : array.as_array()) ids.push_back(static_cast<TokenId>(id.as_int()));
+  return ids;
+}
+
+// Compares those of an encoding's fields that the row has.
+void ExpectEncoding(const Encoding& encoding, const Value& row) {
+  const std::pair<std::string_view, Value> fields[] = {
+      {"ids", Integers(encoding.ids)},
+      {"tokens", Strings(encoding.tokens)},
+      {"offsets", Offsets(encoding)},
+      {"type_ids", Integers(encoding.type_ids)},
+      {"special_tokens_mask", Integers(encoding.special_tokens_mask)},
+      {"sequence_ids", Integers(encoding.sequence_ids)},
+  };
+  for (const auto& [name, actual] : fields) {
+    const Value* expected = row.Find(name);
+    if (expected == nullptr) continue;
+    EXPECT_EQ(WriteJson(*expected), WriteJson(actual)) << name;
+  }
+}
+
+void ExpectRow(const Tokenizer& tokenizer, const Value& row) {
+  const std::string& text = row.Find("text")->as_string();
+  const Encoding plain = tokenizer.EncodeWithOffsets(text, false).value();
+  ExpectEncoding(plain, row);
+  const Value* special = row.Find("special");
+  const Encoding with_special = tokenizer.EncodeWithOffsets(text, true).value();
+  ExpectEncoding(with_special, special != nullptr ? *special : row);
+  EXPECT_EQ(tokenizer.Encode(text, true).value(), with_special.ids);
+  EXPECT_EQ(tokenizer.Decode(with_special.ids, true), row.Find("decode_skip")->as_string());
+  EXPECT_EQ(tokenizer.Decode(with_special.ids, false), row.Find("decode_keep")->as_string());
+}
+
+void ExpectPair(const Tokenizer& tokenizer, const Value& row) {
+  const Encoding pair =
+      tokenizer.EncodePair(row.Find("first")->as_string(), row.Find("second")->as_string(), true)
+          .value();
+  ExpectEncoding(pair, row);
+  EXPECT_EQ(tokenizer.Decode(pair.ids, true), row.Find("decode_skip")->as_string());
+}
+
+void ExpectStream(const Tokenizer& tokenizer, const Value& row) {
+  const std::vector<TokenId> ids = Ids(*row.Find("ids"));
+  std::vector<std::string> emitted;
+  StreamDecoder decoder(tokenizer, true);
+  for (const TokenId id : ids) emitted.push_back(decoder.Push(id));
+  emitted.push_back(decoder.Flush());
+  Value expected;
+  if (row.Find("batch_differs") != nullptr) {
+    expected = *row.Find("by_bytes");
+  } else {
+    expected = *row.Find("emit");
+    expected.as_array().push_back(*row.Find("flush"));
+  }
+  EXPECT_EQ(WriteJson(expected), WriteJson(Strings(emitted)));
+  EXPECT_EQ(tokenizer.Decode(ids, true), row.Find("decode")->as_string());
+}
+
+struct Counts {
+  size_t texts, pairs, streams;
+};
+
+void ExpectAllVectors(const std::filesystem::path& folder, Counts counts) {
+  Result<Tokenizer> tokenizer = Tokenizer::Load(folder);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  const struct {
+    const char* file;
+    size_t count;
+    void (*expect)(const Tokenizer&, const Value&);
+  } kinds[] = {{"vectors.jsonl", counts.texts, ExpectRow},
+               {"pairs.jsonl", counts.pairs, ExpectPair},
+               {"stream.jsonl", counts.streams, ExpectStream}};
+  for (const auto& kind : kinds) {
+    const std::vector<Value> rows = ReadRows(folder / kind.file);
+    EXPECT_EQ(rows.size(), kind.count) << kind.file;
+    for (const Value& row : rows) {
+      SCOPED_TRACE(std::string(kind.file) + " " + row.Find("label")->as_string());
+      kind.expect(*tokenizer, row);
+    }
+  }
+}
+
+TEST(TokenizerVectors, Smollm2) {
+  ExpectAllVectors(Folder("smollm2"), {351, 125, 29});
+}
+
+TEST(TokenizerVectors, Stories260k) {
+  ExpectAllVectors(Folder("stories260k"), {333, 119, 31});
+}
+
+TEST(TokenizerVectors, Minimind) {
+  ExpectAllVectors(Folder("minimind"), {351, 125, 31});
+}
+
+}  // namespace
+}  // namespace octavo
