@@ -27,7 +27,7 @@ yaml-cpp/          base
 spdlog/            base
 openssl/           base io
 fmt/               *
-pcre2[.]h          text
+pcre2[.]h          text quant
 utf8proc[.]h       text
 dnnl[._]           kernels
 omp[.]h            kernels
@@ -36,8 +36,8 @@ Eigen/             compress
 CLI/               apps
 '
 
-# What the operating system offers, beside the C++ standard library (whose headers have neither "." nor "/").
-readonly SYSTEM='^(sys/|netinet/|arpa/|linux/|(dlfcn|fcntl|netdb|poll|pthread|sched|signal|termios|unistd)[.]h$)'
+# What the operating system offers (stdio.h: renameat2), beside the C++ standard library (whose headers have neither "." nor "/").
+readonly SYSTEM='^(sys/|netinet/|arpa/|linux/|(dlfcn|fcntl|netdb|poll|pthread|sched|signal|stdio|termios|unistd)[.]h$)'
 
 folders=()
 for folder in src include; do [[ -d $folder ]] && folders+=("$folder"); done

@@ -13,9 +13,9 @@ readonly LONG_FILES='
 # Folders whose list has one line a file, MACRO(kName, ...): folder, list, and the files there that are no entries.
 readonly LISTS='
 src/quant/schemes       schemes.inc     common
-src/quant/observers     observers.inc
+src/quant/observers     observers.inc   observer
 src/model/arch          archs.inc       config_reader
-src/compress/modifiers  modifiers.inc
+src/compress/modifiers  modifiers.inc   cholesky gptq_solver
 src/eval/tasks          tasks.inc
 '
 
@@ -66,9 +66,9 @@ check_sources() {
 check_headers() {
   local file
   while read -r file; do
-    # The comment at the top: "// Capital ... sentence end", over one or more lines.
+    # The comment at the top: "// Word ... full stop", over one or more lines.
     awk '
-      NR == 1 && !/^\/\/ [A-Z0-9`"]/ { exit }
+      NR == 1 && !/^\/\/ [A-Za-z0-9`"]/ { exit }
       /^\/\// { text = text substr($0, 3); next }
       { exit }
       END { exit text !~ /[.]( |$)/ }
