@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,18 +36,19 @@ struct InputStatistics {
   void DivideInput(std::span<const float> s);
 };
 
+class Modifier;
+
+class Modifier;
+
 // One linear layer.
 struct LayerWork {
-  const LinearLayer* layer =
-      nullptr;    // of the target graph: its `quantization` is what the recipe asks for
-  Tensor weight;  // F32 [n, k], as changed so far
+  const LinearLayer* layer = nullptr;  // of the target graph: `quantization` is what is asked for
+  const Modifier* owner = nullptr;     // who quantizes it; null: nobody
+  Tensor weight;                       // F32 [n, k], as changed so far
+  bool changed = false;                // by a transform; an unchanged one is stored as it was
   std::optional<QuantizedWeight> quantized;
 
-  // For the report: squared output error ||X (W - Wq)^T||^2 and of the output itself, where a
-  // Hessian is known.
-  double error_to_nearest = 0;  // of rounding to nearest
-  double error = 0;             // of what was chosen
-  double output_energy = 0;
+  // For the report.
   std::string method;  // "rtn", "gptq"
   std::string note;    // what was out of the ordinary: raised damping, a fallback
 };
@@ -56,20 +58,20 @@ struct LayerWork {
 struct NormWork {
   std::string name;
   Tensor weight;
+  bool changed = false;
 };
 
 // Layers that share an input, and the norm that makes it (null for o_proj and down_proj).
 struct GroupWork {
   const LinearGroup* source = nullptr;  // of the source graph
   std::vector<LayerWork> layers;
-  NormWork* norm = nullptr;
+  std::shared_ptr<NormWork> norm;
   InputStatistics statistics;
 };
 
 struct BlockWork {
   int64_t index = 0;
   std::string name;
-  NormWork attention_norm, mlp_norm;
   std::vector<GroupWork> groups;  // in the order of Block::groups()
 };
 

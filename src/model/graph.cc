@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace octavo {
 
 namespace {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const ModelSpec& spec, const QuantizationConfig* quantization)
-      : spec_(spec), quantization_(quantization) {}
+  GraphBuilder(const ModelSpec& spec, const SchemeResolver* schemes)
+      : spec_(spec), schemes_(schemes) {}
 
   // Layers `prefix` + names[i], each with n[i] outputs and k inputs.
   Result<LinearGroup> Group(const std::string& prefix, const std::vector<std::string>& names,
@@ -23,9 +25,8 @@ class GraphBuilder {
                         .has_bias = has_bias,
                         .model_dtype = spec_.dtype,
                         .quantization = {}};
-      if (quantization_ != nullptr) {
-        OCTAVO_ASSIGN_OR_RETURN(auto declared,
-                                ResolveScheme(*quantization_, {layer.name, "Linear"}));
+      if (schemes_ != nullptr) {
+        OCTAVO_ASSIGN_OR_RETURN(auto declared, schemes_->Resolve({layer.name, "Linear"}));
         if (declared) layer.quantization = *std::move(declared);
       }
       group.layers.push_back(std::move(layer));
@@ -35,7 +36,7 @@ class GraphBuilder {
 
  private:
   const ModelSpec& spec_;
-  const QuantizationConfig* quantization_;
+  const SchemeResolver* schemes_;
 };
 
 Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
@@ -85,14 +86,16 @@ Result<Model> BuildGraph(const Architecture& architecture, const ModelSpec& spec
   Model model;
   model.spec = spec;
   model.names = architecture.module_names(spec);
+  std::optional<SchemeResolver> schemes;
   if (quantization != nullptr) {
+    OCTAVO_ASSIGN_OR_RETURN(schemes, SchemeResolver::Make(*quantization));
     OCTAVO_ASSIGN_OR_RETURN(const auto embedding,
-                            ResolveScheme(*quantization, {model.names.embedding, "Embedding"}));
+                            schemes->Resolve({model.names.embedding, "Embedding"}));
     if (embedding && embedding->weights) {
       return Unsupported(model.names.embedding + ": a quantized embedding is not supported yet");
     }
   }
-  const GraphBuilder builder(spec, quantization);
+  const GraphBuilder builder(spec, schemes ? &*schemes : nullptr);
   for (int64_t i = 0; i < spec.num_layers; ++i) {
     OCTAVO_ASSIGN_OR_RETURN(Block block, BuildBlock(builder, spec, model.names, i));
     model.blocks.push_back(std::move(block));

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/command.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "compress/pipeline.h"
+#include "compress/recipe.h"
+
+namespace octavo {
+
+namespace {
+
+struct Options {
+  QuantizeOptions quantize;
+  std::string model;
+  std::string out;
+  std::string calibration;
+  std::string recipe;
+  RecipeFlags flags;
+  bool no_shuffle = false;
+  bool json = false;
+};
+
+Result<Recipe> MakeRecipe(const Options& options, Logger& log) {
+  if (options.recipe.empty()) return RecipeFromFlags(options.flags, log);
+  OCTAVO_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.recipe, int64_t{16} << 20));
+  return ParseRecipe(text, options.recipe, log);
+}
+
+void PrintSummary(const Options& options, const QuantizationReport& report) {
+  std::string text;
+  if (options.quantize.dry_run) {
+    text = fmt::format("dry run: nothing was written; the output would hold {:.1f} MB of weights\n",
+                       static_cast<double>(report.output_bytes) / 1e6);
+  } else {
+    text = fmt::format(
+        "{}\n  {} layers quantized, {:.1f} MB -> {:.1f} MB\n  {} samples, {} calibration tokens\n"
+        "  {:.1f} s, {:.1f} CPU s, peak memory {:.0f} MiB\n",
+        options.out, report.layers.size(), static_cast<double>(report.source_bytes) / 1e6,
+        static_cast<double>(report.output_bytes) / 1e6, report.samples, report.tokens,
+        report.seconds, report.cpu_seconds,
+        static_cast<double>(report.peak_rss_bytes) / (1024 * 1024));
+    if (report.layers_with_notes() > 0) {
+      text += fmt::format("  {} layers with notes, see quantization_report.json\n",
+                          report.layers_with_notes());
+    }
+  }
+  Print(text);
+}
+
+CommandBody Add(CLI::App& app) {
+  app.description("Quantize a checkpoint into compressed-tensors format");
+  app.footer(
+      "Examples:\n"
+      "  octavo quantize model -o out --recipe recipe.yaml --calibration chats.jsonl\n"
+      "  octavo quantize model -o out --scheme W8A8 --smoothquant 0.8 --calibration chats.jsonl\n"
+      "  octavo quantize model -o out --scheme W8A8 --method rtn                       (needs no "
+      "data)\n\n"
+      "Calibration data: one JSON object a line with \"messages\" (the chat template is applied), "
+      "\"text\" or\n"
+      "\"input_ids\"; or a plain .txt file, cut into pieces of --max-length tokens.\n"
+      "Recipes are llm-compressor's YAML: QuantizationModifier, GPTQModifier, "
+      "SmoothQuantModifier.");
+  auto options = std::make_shared<Options>();
+  DatasetOptions& dataset = options->quantize.dataset;
+  app.add_option("model", options->model, "The checkpoint folder to quantize")->required();
+  app.add_option("-o,--output", options->out, "The folder to make")->required();
+  auto* recipe = app.add_option("--recipe", options->recipe, "A recipe in llm-compressor's YAML");
+  app.add_option("--scheme", options->flags.scheme, "A preset instead of a recipe: W8A8")
+      ->excludes(recipe);
+  app.add_option("--smoothquant", options->flags.smoothing_strength,
+                 "Smooth activations first, with this strength (0.8 is usual)")
+      ->excludes(recipe)
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--method", options->flags.method,
+                 "How weights are rounded: gptq or rtn (to nearest)")
+      ->excludes(recipe)
+      ->check(CLI::IsMember({"gptq", "rtn"}))
+      ->capture_default_str();
+  app.add_option("--ignore", options->flags.ignore, "Layers to leave alone: names or re:patterns")
+      ->excludes(recipe)
+      ->capture_default_str();
+  app.add_option("--calibration", options->calibration, "Calibration data (.jsonl or .txt)");
+  app.add_option("--num-samples", dataset.num_samples, "Calibration samples to use")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-length", dataset.max_length, "Tokens of a sample; longer ones are cut")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seed", dataset.seed, "Seed of the choice of samples")->capture_default_str();
+  app.add_flag("--no-shuffle", options->no_shuffle, "Take the first samples, in order");
+  app.add_option("--max-shard-size", options->quantize.max_shard_bytes,
+                 "Largest weight file, bytes (5GB, 500MB ...)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
+  app.add_flag("--dry-run", options->quantize.dry_run,
+               "Check recipe, model and data, say what would be done, write nothing");
+  app.add_flag("--force", options->quantize.force, "Replace the output folder if it exists");
+  AddJsonFlag(app, &options->json);
+  return [options](const Context& context) -> Status {
+    OCTAVO_ASSIGN_OR_RETURN(const Recipe parsed, MakeRecipe(*options, context.log));
+    options->quantize.model = options->model;
+    options->quantize.out = options->out;
+    options->quantize.calibration = options->calibration;
+    options->quantize.dataset.shuffle = !options->no_shuffle;
+    OCTAVO_ASSIGN_OR_RETURN(const QuantizationReport report,
+                            Quantize(options->quantize, parsed, context));
+    if (options->json) {
+      Print(WriteJson(report.ToJson(), {.indent = 2}) + "\n");
+    } else {
+      PrintSummary(*options, report);
+    }
+    return OkStatus();
+  };
+}
+
+}  // namespace
+
+extern const Command kQuantizeCommand;
+const Command kQuantizeCommand = {"quantize", Add};
+
+}  // namespace octavo

@@ -1,0 +1,176 @@
+#include "compress/block_io.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compress/layer_error.h"
+#include "quant/scheme.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+
+namespace {
+
+Result<Tensor> ReadFinite(const Checkpoint& checkpoint, const std::string& name) {
+  OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
+  auto tensor = ToFloatTensor(view);
+  if (!tensor.ok()) return tensor.status().Annotate(name);
+  const std::span<const float> values = tensor->data<float>();
+  const auto bad =
+      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+  if (bad != values.end()) {
+    return InvalidArgument(fmt::format(
+        "{} (in {}) holds {} at element {}; a model with such a weight cannot be quantized", name,
+        checkpoint.FileOf(name), *bad, bad - values.begin()));
+  }
+  return tensor;
+}
+
+Result<std::shared_ptr<NormWork>> ReadNorm(const Checkpoint& checkpoint,
+                                           const std::string& module) {
+  auto norm = std::make_shared<NormWork>();
+  norm->name = module;
+  OCTAVO_ASSIGN_OR_RETURN(norm->weight, ReadFinite(checkpoint, module + ".weight"));
+  return norm;
+}
+
+// What a layer has on disk but its bias.
+Result<LayerTensors> PackLayer(const LayerWork& layer, const Checkpoint& checkpoint) {
+  LayerTensors tensors;
+  const std::string weight_name = layer.layer->name + ".weight";
+  if (layer.quantized) {
+    OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(*layer.layer));
+    QuantizedWeight copy{.codes = layer.quantized->codes.Clone(),
+                         .scale = layer.quantized->scale.Clone(),
+                         .zero_point = layer.quantized->zero_point.empty()
+                                           ? Tensor()
+                                           : layer.quantized->zero_point.Clone()};
+    return scheme->pack(*layer.layer, std::move(copy));
+  }
+  if (layer.layer->quantization.weights) {
+    return Internal(layer.layer->name + " was to be quantized, but no modifier did it");
+  }
+  OCTAVO_ASSIGN_OR_RETURN(const TensorView source, checkpoint.Find(weight_name));
+  if (layer.changed) {
+    OCTAVO_ASSIGN_OR_RETURN(tensors["weight"],
+                            FromFloat(layer.weight.data<float>(), source.dtype, source.shape));
+  } else {
+    tensors["weight"] = Tensor::CopyOf(source);
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Result<BlockWork> ReadBlockWork(const LoadedModel& source, const QuantizationPlan& plan,
+                                int64_t index) {
+  const Checkpoint& checkpoint = source.checkpoint();
+  const Block& block = source.model().blocks[static_cast<size_t>(index)];
+  const Block& target = plan.target.blocks[static_cast<size_t>(index)];
+  OCTAVO_ASSIGN_OR_RETURN(const auto attention_norm, ReadNorm(checkpoint, block.attention_norm));
+  OCTAVO_ASSIGN_OR_RETURN(const auto mlp_norm, ReadNorm(checkpoint, block.mlp_norm));
+
+  BlockWork work{.index = index, .name = block.name, .groups = {}};
+  const auto source_groups = block.groups();
+  const auto target_groups = target.groups();
+  for (size_t g = 0; g < source_groups.size(); ++g) {
+    GroupWork group;
+    group.source = source_groups[g];
+    if (group.source == &block.qkv) group.norm = attention_norm;
+    if (group.source == &block.gate_up) group.norm = mlp_norm;
+    for (const LinearLayer& layer : target_groups[g]->layers) {
+      LayerWork layer_work;
+      layer_work.layer = &layer;
+      const auto owner = plan.owners.find(layer.name);
+      layer_work.owner = owner == plan.owners.end() ? nullptr : owner->second;
+      OCTAVO_ASSIGN_OR_RETURN(layer_work.weight, ReadFinite(checkpoint, layer.name + ".weight"));
+      group.layers.push_back(std::move(layer_work));
+    }
+    work.groups.push_back(std::move(group));
+  }
+  return work;
+}
+
+GroupWork* FindGroup(BlockWork* work, const LinearGroup& group) {
+  const auto found =
+      std::find_if(work->groups.begin(), work->groups.end(),
+                   [&](const GroupWork& candidate) { return candidate.source == &group; });
+  return found == work->groups.end() ? nullptr : &*found;
+}
+
+Result<PackedBlock> PackBlock(const BlockWork& work, const LoadedModel& source,
+                              QuantizationReport* report, const Context& context) {
+  PackedBlock packed;
+  for (const GroupWork& group : work.groups) {
+    PackedBlock::Group packed_group;
+    for (const LayerWork& layer : group.layers) {
+      auto tensors = PackLayer(layer, source.checkpoint());
+      if (!tensors.ok()) return tensors.status().Annotate(layer.layer->name);
+      LayerViews views;
+      for (const auto& [suffix, tensor] : *tensors) views[suffix] = tensor.view();
+      const std::string bias = layer.layer->name + ".bias";
+      if (source.checkpoint().Contains(bias))
+        views["bias"] = source.checkpoint().Find(bias).value();
+      packed_group.tensors.push_back(std::move(tensors).value());
+      packed_group.views.push_back(std::move(views));
+      packed.layers.push_back(layer.layer);
+      if (!layer.quantized) continue;
+      OCTAVO_ASSIGN_OR_RETURN(LayerReport measured, MeasureLayer(layer, group.statistics, context));
+      report->layers.push_back(std::move(measured));
+    }
+    packed.groups.push_back(std::move(packed_group));
+    if (group.norm == nullptr) continue;
+    const std::string name = group.norm->name + ".weight";
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView stored, source.checkpoint().Find(name));
+    OCTAVO_ASSIGN_OR_RETURN(
+        Tensor norm, FromFloat(group.norm->weight.data<float>(), stored.dtype, stored.shape));
+    packed.norms.emplace_back(name, std::move(norm));
+  }
+  return packed;
+}
+
+Status WritePackedBlock(const PackedBlock& packed, CheckpointWriter* writer) {
+  size_t layer = 0;
+  for (const PackedBlock::Group& group : packed.groups) {
+    for (const LayerTensors& tensors : group.tensors) {
+      const std::string& name = packed.layers[layer++]->name;
+      for (const auto& [suffix, tensor] : tensors) {
+        OCTAVO_RETURN_IF_ERROR(writer->Write(name + "." + suffix, tensor));
+      }
+    }
+  }
+  for (const auto& [name, tensor] : packed.norms)
+    OCTAVO_RETURN_IF_ERROR(writer->Write(name, tensor));
+  return OkStatus();
+}
+
+Status PreparePackedBlock(const PackedBlock& packed, Model* target, int64_t index,
+                          const Context& context) {
+  Block& block = target->blocks[static_cast<size_t>(index)];
+  const auto groups = block.groups();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    OCTAVO_RETURN_IF_ERROR(PrepareGroup(groups[g], packed.groups[g].views, {}, context));
+  }
+  for (const auto& [name, tensor] : packed.norms) {
+    OCTAVO_ASSIGN_OR_RETURN(Tensor weight, ToFloatTensor(tensor));
+    (name.starts_with(block.attention_norm + ".") ? block.attention_norm_weight
+                                                  : block.mlp_norm_weight) = std::move(weight);
+  }
+  block.loaded = true;
+  return OkStatus();
+}
+
+void ReleasePackedBlock(Model* target, int64_t index) {
+  Block& block = target->blocks[static_cast<size_t>(index)];
+  for (LinearGroup* group : block.groups()) {
+    group->parts.clear();
+    group->part_columns.clear();
+  }
+  block.attention_norm_weight = Tensor();
+  block.mlp_norm_weight = Tensor();
+  block.loaded = false;
+}
+
+}  // namespace octavo

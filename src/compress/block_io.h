@@ -1,0 +1,49 @@
+// One block on its way through quantization: read as floats, packed as its schemes store it,
+// written, and prepared to run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "base/status.h"
+#include "compress/block_work.h"
+#include "compress/plan.h"
+#include "compress/report.h"
+#include "io/checkpoint_writer.h"
+#include "runtime/load.h"
+
+namespace octavo {
+
+// The float32 weights of block `index`. InvalidArgument names a tensor that holds NaN or Inf.
+Result<BlockWork> ReadBlockWork(const LoadedModel& source, const QuantizationPlan& plan,
+                                int64_t index);
+
+// The work's group that a tap on the source's graph speaks of; null for one that is not in this
+// block.
+GroupWork* FindGroup(BlockWork* work, const LinearGroup& group);
+
+// A block in the form in which it is stored.
+struct PackedBlock {
+  struct Group {
+    std::vector<LayerTensors> tensors;  // of each layer, without biases
+    std::vector<LayerViews> views;      // the same, and the source's biases
+  };
+  std::vector<Group> groups;
+  std::vector<std::pair<std::string, Tensor>> norms;  // name of the weight, stored dtype
+  std::vector<const LinearLayer*> layers;             // flat, in the order of groups
+};
+
+// Packs every layer and appends to the report what each lost. Internal when a layer was to be
+// quantized, but no modifier did it.
+Result<PackedBlock> PackBlock(const BlockWork& work, const LoadedModel& source,
+                              QuantizationReport* report, const Context& context);
+Status WritePackedBlock(const PackedBlock& packed, CheckpointWriter* writer);
+
+// Makes the packed block runnable in the target's graph, by the kernels that will serve it / drops
+// it again.
+Status PreparePackedBlock(const PackedBlock& packed, Model* target, int64_t index,
+                          const Context& context);
+void ReleasePackedBlock(Model* target, int64_t index);
+
+}  // namespace octavo

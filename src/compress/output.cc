@@ -1,0 +1,158 @@
+#include "compress/output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "io/passive_files.h"
+#include "quant/scheme.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+
+namespace {
+
+// Tensors that are written block by block: linear weights and the norms of blocks.
+std::set<std::string> BlockTensors(const Model& target) {
+  std::set<std::string> names;
+  for (const Block& block : target.blocks) {
+    names.insert(block.attention_norm + ".weight");
+    names.insert(block.mlp_norm + ".weight");
+    for (const LinearGroup* group : block.groups()) {
+      for (const LinearLayer& layer : group->layers) {
+        for (const char* suffix : {"weight", "weight_scale"})
+          names.insert(layer.name + "." + suffix);
+      }
+    }
+  }
+  return names;
+}
+
+bool IsFloat(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16 ||
+         dtype == DType::kF64;
+}
+
+Status CheckFinite(const std::string& name, const TensorView& view) {
+  if (!IsFloat(view.dtype)) return OkStatus();
+  OCTAVO_ASSIGN_OR_RETURN(const Tensor values, ToFloatTensor(view));
+  for (float value : values.data<float>()) {
+    if (!std::isfinite(value)) return InvalidArgument(fmt::format("{} holds {}", name, value));
+  }
+  return OkStatus();
+}
+
+Status CheckScales(const std::string& name, const TensorView& view) {
+  OCTAVO_RETURN_IF_ERROR(CheckFinite(name, view));
+  OCTAVO_ASSIGN_OR_RETURN(const Tensor values, ToFloatTensor(view));
+  for (float value : values.data<float>()) {
+    if (value == 0) return Internal(name + " holds a scale of zero");
+  }
+  return OkStatus();
+}
+
+Status CheckTensors(const Checkpoint& output, const Checkpoint& source,
+                    const QuantizationPlan& plan) {
+  const std::set<std::string> from_blocks = BlockTensors(plan.target);
+  for (const PlannedTensor& planned : plan.tensors) {
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView found, output.Find(planned.name));
+    if (found.dtype != planned.dtype || found.shape != planned.shape) {
+      return Internal(planned.name + " was written in another form than planned");
+    }
+    if (planned.name.ends_with("_scale")) OCTAVO_RETURN_IF_ERROR(CheckScales(planned.name, found));
+    if (from_blocks.contains(planned.name)) continue;
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView original, source.Find(planned.name));
+    if (std::memcmp(found.bytes, original.bytes, static_cast<size_t>(found.num_bytes())) != 0) {
+      return Internal(planned.name + " differs from the source's, though it was to be copied");
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+void ReportPlan(const LoadedModel& source, const QuantizationPlan& plan, const Dataset& dataset,
+                Logger& log, QuantizationReport* report) {
+  constexpr double kMiB = 1024 * 1024;
+  report->samples = std::ssize(dataset.samples);
+  report->tokens = dataset.tokens;
+  report->truncated_samples = dataset.truncated;
+  report->source_bytes = source.checkpoint().total_bytes();
+  for (const PlannedTensor& tensor : plan.tensors) {
+    report->output_bytes += Elements(tensor.shape) * DTypeBytes(tensor.dtype);
+  }
+  log.Info(fmt::format("{} layers of {} blocks will be quantized; weights {:.1f} MB -> {:.1f} MB",
+                       plan.owners.size(), plan.target.blocks.size(),
+                       static_cast<double>(report->source_bytes) / 1e6,
+                       static_cast<double>(report->output_bytes) / 1e6));
+  if (!plan.needs_data()) return;
+  log.Info(fmt::format("calibration: {} samples, {} tokens ({} samples cut)", report->samples,
+                       report->tokens, report->truncated_samples));
+  int64_t hessian_bytes = 0;
+  for (const LinearGroup* group : plan.target.blocks.front().groups()) {
+    if (plan.needs.hessian) hessian_bytes += group->k() * group->k() * 4;
+  }
+  const int64_t hidden_bytes = report->tokens * source.model().spec.hidden_size * 4;
+  log.Info(fmt::format(
+      "memory: {:.0f} MiB for hidden states, {:.0f} MiB for Hessians, besides one block's weights",
+      static_cast<double>(hidden_bytes) / kMiB, static_cast<double>(hessian_bytes) / kMiB));
+}
+
+Status WriteUnquantizedTensors(const Checkpoint& checkpoint, const QuantizationPlan& plan,
+                               CheckpointWriter* writer) {
+  const std::set<std::string> from_blocks = BlockTensors(plan.target);
+  for (const PlannedTensor& planned : plan.tensors) {
+    if (from_blocks.contains(planned.name)) continue;
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(planned.name));
+    OCTAVO_RETURN_IF_ERROR(CheckFinite(planned.name, view));
+    OCTAVO_RETURN_IF_ERROR(writer->Write(planned.name, view));
+    checkpoint.Forget(planned.name);
+  }
+  return OkStatus();
+}
+
+Status WriteOtherFiles(const Checkpoint& checkpoint, const QuantizationPlan& plan,
+                       const Recipe& recipe, const std::filesystem::path& folder) {
+  Value config = checkpoint.config();
+  config.Set("quantization_config", ToValue(plan.config));
+  OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(
+      folder / "config.json",
+      WriteJson(config, {.indent = 2, .sort_keys = true, .ensure_ascii = false})));
+  OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(folder / "recipe.yaml", RecipeYaml(recipe)));
+  auto copied = CopyPassiveFiles(checkpoint.folder(), folder);
+  return copied.ok() ? OkStatus() : copied.status();
+}
+
+Status VerifyOutput(const std::filesystem::path& folder, const LoadedModel& source,
+                    const QuantizationPlan& plan, const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(const auto reopened,
+                          LoadModel(folder, {.prepare = {}, .load_blocks = false}, context));
+  OCTAVO_RETURN_IF_ERROR(CheckTensors(reopened->checkpoint(), source.checkpoint(), plan));
+  for (int64_t i = 0; i < source.model().spec.num_layers; ++i) {
+    OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
+    OCTAVO_RETURN_IF_ERROR(reopened->LoadBlock(i, context));
+    const auto declared = plan.target.blocks[static_cast<size_t>(i)].groups();
+    const auto loaded = reopened->model().blocks[static_cast<size_t>(i)].groups();
+    for (size_t g = 0; g < declared.size(); ++g) {
+      for (size_t l = 0; l < declared[g]->layers.size(); ++l) {
+        if (declared[g]->layers[l].quantization == loaded[g]->layers[l].quantization) continue;
+        return Internal(declared[g]->layers[l].name +
+                        " reads back with another scheme than was asked for");
+      }
+    }
+    reopened->ReleaseBlock(i);
+  }
+  return OkStatus();
+}
+
+Status WriteReport(const QuantizationReport& report, const std::filesystem::path& folder) {
+  return WriteFileAtomically(folder / "quantization_report.json",
+                             WriteJson(report.ToJson(), {.indent = 2}) + "\n");
+}
+
+}  // namespace octavo

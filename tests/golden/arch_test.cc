@@ -1,0 +1,130 @@
+// Logits, hidden states and greedy tokens of one tiny model of each family, against transformers in
+// float64.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/safetensors.h"
+#include "model/forward.h"
+#include "runtime/load.h"
+#include "runtime/sampler.h"
+#include "runtime/session.h"
+#include "runtime/states.h"
+#include "support/golden_files.h"
+
+namespace octavo {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::TestContext;
+using testing::TestData;
+
+constexpr float kBound = 1e-4F;  // of the largest |logit|
+
+struct Case {
+  std::string name;
+  std::string config;  // "config.json" or "config_v5.json": the two spellings
+};
+
+std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
+  return info.param.name + (info.param.config == "config.json" ? "" : "_v5");
+}
+
+class ArchGolden : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    // The folder under test has the spelling as its config.json.
+    const std::filesystem::path source = TestData("arch/" + GetParam().name);
+    for (const auto& entry : std::filesystem::directory_iterator(source)) {
+      std::filesystem::copy(entry.path(), folder_.path() / entry.path().filename());
+    }
+    std::filesystem::copy_file(source / GetParam().config, folder_.path() / "config.json",
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::remove(folder_.path() / "config_v5.json");
+    auto golden = SafetensorsFile::Open(source / "golden.safetensors");
+    ASSERT_OK(golden);
+    golden_ = *std::move(golden);
+    // Checkpoint files only: the golden tensors are not weights.
+    std::filesystem::remove(folder_.path() / "golden.safetensors");
+    auto loaded = LoadModel(folder_.path(), {}, context_.context);
+    ASSERT_OK(loaded);
+    loaded_ = *std::move(loaded);
+  }
+
+  const Model& model() const { return loaded_->model(); }
+  TensorView Golden(const std::string& name) const { return golden_.Find(name).value(); }
+
+  // Logits [tokens, vocab] of one row of input, fed in the given pieces.
+  std::vector<float> Logits(std::span<const int32_t> tokens, int64_t piece) {
+    Forward forward(model(), context_.context);
+    SequenceState state = MakeSequenceState(model(), DType::kF32);
+    SequenceState* states[] = {&state};
+    std::vector<float> all;
+    for (size_t first = 0; first < tokens.size(); first += static_cast<size_t>(piece)) {
+      Batch batch;
+      for (size_t i = first; i < std::min(tokens.size(), first + static_cast<size_t>(piece)); ++i) {
+        batch.Add(tokens[i], 0, static_cast<int64_t>(i), true);
+      }
+      std::vector<float> hidden(static_cast<size_t>(batch.rows() * model().spec.hidden_size));
+      EXPECT_TRUE(forward.Embed(batch, hidden).ok());
+      for (int64_t block = 0; block < model().spec.num_layers; ++block)
+        forward.Block(block, batch, states, hidden);
+      std::vector<float> logits(static_cast<size_t>(batch.rows() * model().spec.vocab_size));
+      forward.Head(batch, hidden, logits);
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    return all;
+  }
+
+  TestContext context_;
+  TemporaryFolder folder_;
+  SafetensorsFile golden_;
+  std::unique_ptr<LoadedModel> loaded_;
+};
+
+TEST_P(ArchGolden, LogitsInOnePieceInChunksAndTokenByToken) {
+  const auto ids = Golden("input_ids").data<int32_t>();
+  const auto expected = Golden("logits").data<float>();
+  const auto length = static_cast<size_t>(Golden("input_ids").shape[1]);
+  float largest = 0;
+  for (float logit : expected) largest = std::max(largest, std::fabs(logit));
+  for (size_t row = 0; row < ids.size() / length; ++row) {
+    for (int64_t piece : {static_cast<int64_t>(length), int64_t{7}, int64_t{1}}) {
+      const std::vector<float> logits = Logits(ids.subspan(row * length, length), piece);
+      const auto want = expected.subspan(row * logits.size(), logits.size());
+      float error = 0;
+      for (size_t i = 0; i < logits.size(); ++i)
+        error = std::max(error, std::fabs(logits[i] - want[i]));
+      EXPECT_LE(error, kBound * largest) << "row " << row << ", pieces of " << piece;
+    }
+  }
+}
+
+TEST_P(ArchGolden, GreedyContinuation) {
+  const auto ids = Golden("input_ids").data<int32_t>();
+  const auto expected = Golden("greedy").data<int32_t>();
+  Session session(model(), context_.context, DType::kF32);
+  auto logits = session.Feed(ids.first(static_cast<size_t>(Golden("input_ids").shape[1])));
+  for (int32_t token : expected) {
+    ASSERT_OK(logits);
+    ASSERT_EQ(Argmax(*logits), token);
+    logits = session.Feed({&token, 1});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Llama, ArchGolden,
+    ::testing::Values(Case{"llama", "config.json"}, Case{"llama", "config_v5.json"},
+                      Case{"llama_sharded", "config.json"}, Case{"llama_sharded", "config_v5.json"},
+                      Case{"llama_tied", "config.json"}, Case{"llama_tied", "config_v5.json"},
+                      Case{"llama_mha_bias", "config.json"},
+                      Case{"llama_mha_bias", "config_v5.json"}),
+    CaseName);
+
+}  // namespace
+}  // namespace octavo
