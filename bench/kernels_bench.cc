@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,15 @@ std::vector<int8_t> RandomInt8(int64_t count) {
   return values;
 }
 
-// Rates, and the larger of the two shares of a roof: the one that limits.
+// With several threads only wall-clock time says what happened; with one, processor time leaves out
+// what other programs did meanwhile.
+void Register(Machine& machine, const std::string& name,
+              const std::function<void(benchmark::State&)>& run) {
+  auto* added = benchmark::RegisterBenchmark(name.c_str(), run);
+  if (machine.pool.num_threads() > 1) added->UseRealTime();
+}
+
+// Rates, and their shares of the two roofs: the nearer one limits.
 void Report(benchmark::State& state, double ops, double op_roof, double bytes, double byte_roof) {
   using benchmark::Counter;
   const auto rate = Counter::kIsIterationInvariantRate;
@@ -77,11 +86,12 @@ void Report(benchmark::State& state, double ops, double op_roof, double bytes, d
 }
 
 // Weights that fit in the caches are read from there when they are used again and again; a model's
-// are not, so each benchmark walks over copies that together exceed the caches' share of a core.
-constexpr int64_t kColdBytes = int64_t{64} << 20;
+// are not, so with few rows, where weights are all that counts, benchmarks walk over copies that
+// together exceed the caches.
+constexpr int64_t kColdBytes = int64_t{512} << 20;
 
-int64_t Copies(int64_t bytes) {
-  return std::max<int64_t>(1, std::min<int64_t>(kColdBytes / bytes + 1, 64));
+int64_t Copies(int64_t bytes, int64_t m) {
+  return m > 4 ? 1 : kColdBytes / bytes + 1;
 }
 
 void BenchInt8(benchmark::State& state, Machine& machine, MatrixShape shape, int64_t m) {
@@ -90,7 +100,7 @@ void BenchInt8(benchmark::State& state, Machine& machine, MatrixShape shape, int
                         .shape = {shape.n, shape.k},
                         .bytes = reinterpret_cast<const std::byte*>(values.data())};
   std::vector<Int8Weights> weights;
-  for (int64_t i = 0; i < Copies(shape.n * shape.k); ++i) {
+  for (int64_t i = 0; i < Copies(shape.n * shape.k, m); ++i) {
     weights.push_back(Int8Weights::Pack({&view, 1}, machine.isa, machine.pool));
   }
   const std::vector<int8_t> q = RandomInt8(m * shape.k);
@@ -112,7 +122,7 @@ void BenchFloat(benchmark::State& state, Machine& machine, MatrixShape shape, in
   const Tensor one =
       FromFloat(RandomFloats(shape.n * shape.k), DType::kBF16, {shape.n, shape.k}).value();
   std::vector<Tensor> weights;
-  for (int64_t i = 0; i < Copies(one.num_bytes()); ++i) weights.push_back(one.Clone());
+  for (int64_t i = 0; i < Copies(one.num_bytes(), m); ++i) weights.push_back(one.Clone());
   const std::vector<float> x = RandomFloats(m * shape.k);
   std::vector<float> y(At(m * shape.n));
   size_t next = 0;
@@ -134,7 +144,12 @@ struct AttentionCase {
 };
 constexpr AttentionCase kAttention[] = {{"smollm2-135m", 9, 3, 64}, {"llama-3.1-8b", 32, 8, 128}};
 
-// `rows` new tokens at the end of `tokens`.
+struct AttentionLengths {
+  int64_t rows;  // new tokens, at the end of ...
+  int64_t tokens;
+};
+constexpr AttentionLengths kLengths[] = {{2048, 2048}, {512, 512}, {1, 256}, {1, 2048}, {1, 16384}};
+
 void BenchAttention(benchmark::State& state, Machine& machine, AttentionCase c, int64_t rows,
                     int64_t tokens) {
   const int64_t count = tokens * c.kv_heads * c.head_dim;
@@ -176,8 +191,8 @@ void RegisterRowWise(Machine& machine, int64_t m) {
     Report(state, static_cast<double>(m * kWidth), 0,
            static_cast<double>(m * kWidth * bytes_an_element), machine.roofs.read_bytes);
   };
-  const auto add = [&](const std::string& family, auto run) {
-    benchmark::RegisterBenchmark(fmt::format("{}/{}x{}", family, m, kWidth).c_str(), run);
+  const auto add = [&](const std::string& family, const auto& run) {
+    Register(machine, fmt::format("{}/{}x{}", family, m, kWidth), run);
   };
   add("quantize_rows", [&machine, m, report](benchmark::State& state) {
     const std::vector<float> x = RandomFloats(m * kWidth);
@@ -219,31 +234,28 @@ void RegisterRowWise(Machine& machine, int64_t m) {
 }
 
 void RegisterAll(Machine& machine) {
+  using State = benchmark::State;
   for (const MatrixShape& shape : kShapes) {
     for (const int64_t m : kRows) {
       const std::string size = fmt::format("{}/n{}_k{}/m{}", shape.name, shape.n, shape.k, m);
-      benchmark::RegisterBenchmark(
-          ("matmul_int8/" + size).c_str(),
-          [&machine, shape, m](benchmark::State& s) { BenchInt8(s, machine, shape, m); });
-      benchmark::RegisterBenchmark(
-          ("matmul_bf16/" + size).c_str(),
-          [&machine, shape, m](benchmark::State& s) { BenchFloat(s, machine, shape, m); });
+      Register(machine, "matmul_int8/" + size,
+               [&machine, shape, m](State& state) { BenchInt8(state, machine, shape, m); });
+      Register(machine, "matmul_bf16/" + size,
+               [&machine, shape, m](State& state) { BenchFloat(state, machine, shape, m); });
     }
   }
   for (const AttentionCase& c : kAttention) {
-    for (const auto& [rows, tokens] :
-         {std::pair<int64_t, int64_t>{2048, 2048}, {512, 512}, {1, 256}, {1, 2048}, {1, 16384}}) {
-      benchmark::RegisterBenchmark(
-          fmt::format("attention/{}/rows{}_of{}", c.name, rows, tokens).c_str(),
-          [&machine, c, rows = rows, tokens = tokens](benchmark::State& s) {
-            BenchAttention(s, machine, c, rows, tokens);
-          });
+    for (const AttentionLengths& lengths : kLengths) {
+      Register(machine,
+               fmt::format("attention/{}/rows{}_of{}", c.name, lengths.rows, lengths.tokens),
+               [&machine, c, lengths](State& state) {
+                 BenchAttention(state, machine, c, lengths.rows, lengths.tokens);
+               });
     }
   }
   for (const int64_t k : {576, 1536, 4096}) {
-    benchmark::RegisterBenchmark(
-        fmt::format("gram/m2048_k{}", k).c_str(),
-        [&machine, k](benchmark::State& s) { BenchGram(s, machine, 2048, k); });
+    Register(machine, fmt::format("gram/m2048_k{}", k),
+             [&machine, k](State& state) { BenchGram(state, machine, 2048, k); });
   }
   for (const int64_t m : {1, 512}) RegisterRowWise(machine, m);
 }

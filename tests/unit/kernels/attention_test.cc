@@ -97,9 +97,9 @@ struct Problem {
       double score = 0;
       double norm = 0;
       for (int64_t d = 0; d < shape.head_dim; ++d) {
-        const double product = double{q[At(at_q + d)]} *
-                               double{memory[s].float_keys[At(t * token_stride() + offset + d)]} *
-                               double{shape.scale};
+        const double product = Wide(q[At(at_q + d)]) *
+                               Wide(memory[s].float_keys[At(t * token_stride() + offset + d)]) *
+                               Wide(shape.scale);
         score += product;
         norm += std::abs(product);
       }
@@ -117,12 +117,12 @@ struct Problem {
       double expected = 0;
       double norm = 0;
       for (int64_t t = 0; t < keys; ++t) {
-        const double part = scores[At(t)] / sum *
-                            double{memory[s].float_values[At(t * token_stride() + offset + d)]};
+        const double part =
+            scores[At(t)] / sum * Wide(memory[s].float_values[At(t * token_stride() + offset + d)]);
         expected += part;
         norm += std::abs(part);
       }
-      ASSERT_NEAR(double{out[At(at_q + d)]}, expected, relative * norm + 1e-30)
+      ASSERT_NEAR(Wide(out[At(at_q + d)]), expected, relative * norm + 1e-30)
           << "sequence " << s << " row " << row << " head " << head << " d " << d;
     }
   }

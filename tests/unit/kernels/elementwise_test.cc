@@ -29,15 +29,15 @@ TEST(RmsNorm, EveryKernelIsWithinBounds) {
       for (int64_t i = 0; i < m; ++i) {
         double sum = 0;
         for (int64_t j = 0; j < k; ++j) {
-          sum += std::pow(double{x[static_cast<size_t>(i * ldx + j)]}, 2);
+          sum += std::pow(Wide(x[static_cast<size_t>(i * ldx + j)]), 2);
         }
-        const double factor = 1 / std::sqrt(sum / static_cast<double>(k) + double{1e-5F});
+        const double factor = 1 / std::sqrt(sum / static_cast<double>(k) + Wide(1e-5F));
         for (int64_t j = 0; j < k; ++j) {
           const auto at = static_cast<size_t>(i * ldx + j);
-          const double expected = double{x[at]} * factor * double{weight[static_cast<size_t>(j)]};
+          const double expected = Wide(x[at]) * factor * Wide(weight[static_cast<size_t>(j)]);
           // The sum's rounding, halved by the root, and four more operations.
           const double bound = (static_cast<double>(k) / 2 + 4) * 0x1p-24;
-          EXPECT_NEAR(double{y[at]}, expected, bound * std::abs(expected)) << k << " " << j;
+          EXPECT_NEAR(Wide(y[at]), expected, bound * std::abs(expected)) << k << " " << j;
         }
         EXPECT_EQ(y[static_cast<size_t>(i * ldx + k)], kUnset);
       }
@@ -112,10 +112,10 @@ TEST(SiluMul, EveryKernelIsWithinBounds) {
       SiluMul(x.data(), 2 * n, 2, n, y.data(), n, kernel.isa, pool);
       for (int64_t i = 0; i < 2; ++i) {
         for (int64_t j = 0; j < n; ++j) {
-          const double gate = double{x[static_cast<size_t>(i * 2 * n + j)]};
-          const double up = double{x[static_cast<size_t>(i * 2 * n + n + j)]};
+          const double gate = Wide(x[static_cast<size_t>(i * 2 * n + j)]);
+          const double up = Wide(x[static_cast<size_t>(i * 2 * n + n + j)]);
           const double expected = gate / (1 + std::exp(-gate)) * up;
-          EXPECT_NEAR(double{y[static_cast<size_t>(i * n + j)]}, expected,
+          EXPECT_NEAR(Wide(y[static_cast<size_t>(i * n + j)]), expected,
                       6 * 0x1p-24 * std::abs(expected))
               << gate;
         }
@@ -139,11 +139,11 @@ TEST(SiluMul, WholeRange) {
     std::vector<float> y(gate.size());
     SiluMul(x.data(), 2 * n, 1, n, y.data(), n, kernel.isa, pool);
     for (size_t j = 0; j < gate.size(); ++j) {
-      const double g = double{gate[j]};
+      const double g = Wide(gate[j]);
       const double expected = g / (1 + std::exp(-g));
       // Where the true result nears the denormals, only its size matters.
       const double bound = std::max(6 * 0x1p-24 * std::abs(expected), 1e-36);
-      EXPECT_NEAR(double{y[j]}, expected, bound) << g;
+      EXPECT_NEAR(Wide(y[j]), expected, bound) << g;
     }
   });
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -35,6 +36,11 @@ void ExpectListObeysCaps(std::span<const Record> kernels) {
     EXPECT_LE(BestKernel(kernels, cap).isa, cap);
   }
   for (const Record& kernel : kernels) EXPECT_EQ(BestKernel(kernels, kernel.isa).name, kernel.name);
+}
+
+// For comparisons in float64; Clang takes even double{value} for a slip.
+inline double Wide(float value) {
+  return static_cast<double>(value);
 }
 
 // `count` floats, roughly normal, times `scale`.

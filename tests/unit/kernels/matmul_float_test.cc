@@ -20,15 +20,15 @@ void ExpectWithinBounds(const std::vector<float>& y, int64_t ldy, const std::vec
                         int64_t m, int64_t n, int64_t k) {
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      double sum = bias.empty() ? 0 : double{bias[At(j)]};
+      double sum = bias.empty() ? 0 : Wide(bias[At(j)]);
       double norm = std::abs(sum);
       for (int64_t l = 0; l < k; ++l) {
-        const double product = double{x[At(i * ldx + l)]} * double{w[At(j * k + l)]};
+        const double product = Wide(x[At(i * ldx + l)]) * Wide(w[At(j * k + l)]);
         sum += product;
         norm += std::abs(product);
       }
       const double bound = 2 * (static_cast<double>(k) + 1) * 0x1p-24 * norm;
-      ASSERT_NEAR(double{y[At(i * ldy + j)]}, sum, bound) << i << ", " << j;
+      ASSERT_NEAR(Wide(y[At(i * ldy + j)]), sum, bound) << i << ", " << j;
     }
   }
 }
@@ -113,12 +113,12 @@ TEST(SgemmTile, TransposesAndAccumulates) {
                 transpose_b ? k : n, 0.5F, y.data(), n, DetectIsa());
       for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
-          double expected = 0.5 * double{c[At(i * n + j)]};
+          double expected = 0.5 * Wide(c[At(i * n + j)]);
           for (int64_t l = 0; l < k; ++l) {
-            expected += 2 * double{a[At(transpose_a ? l * m + i : i * k + l)]} *
-                        double{b[At(transpose_b ? j * k + l : l * n + j)]};
+            expected += 2 * Wide(a[At(transpose_a ? l * m + i : i * k + l)]) *
+                        Wide(b[At(transpose_b ? j * k + l : l * n + j)]);
           }
-          EXPECT_NEAR(double{y[At(i * n + j)]}, expected, 1e-4);
+          EXPECT_NEAR(Wide(y[At(i * n + j)]), expected, 1e-4);
         }
       }
     }
@@ -143,14 +143,14 @@ TEST(Gram, SymmetricWithinBoundsAndEqualOnAllThreadCounts) {
   }
   for (int64_t i = 0; i < k; ++i) {
     for (int64_t j = 0; j < k; ++j) {
-      double expected = double{start[At(i * k + j)]};
+      double expected = Wide(start[At(i * k + j)]);
       double norm = std::abs(expected);
       for (int64_t l = 0; l < m; ++l) {
-        const double product = 0.5 * double{x[At(l * ldx + i)]} * double{x[At(l * ldx + j)]};
+        const double product = 0.5 * Wide(x[At(l * ldx + i)]) * Wide(x[At(l * ldx + j)]);
         expected += product;
         norm += std::abs(product);
       }
-      ASSERT_NEAR(double{first[At(i * k + j)]}, expected, 2 * (m + 2) * 0x1p-24 * norm);
+      ASSERT_NEAR(Wide(first[At(i * k + j)]), expected, 2 * (m + 2) * 0x1p-24 * norm);
       ASSERT_EQ(first[At(i * k + j)], first[At(j * k + i)]);
     }
   }
