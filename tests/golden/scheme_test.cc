@@ -1,0 +1,216 @@
+// Checkpoints saved by llm-compressor: what is read, what one linear computes, and what the whole
+// model computes.
+#include "quant/scheme.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "eval/windows.h"
+#include "io/safetensors.h"
+#include "runtime/load.h"
+#include "support/golden_files.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+namespace {
+
+using testing::TestContext;
+using testing::TestData;
+
+// Root mean squares over the logits, from the index of the goldens.
+struct Case {
+  std::string name;
+  double sensitivity;        // what float64 arithmetic or an embedding off by 1e-6 changes
+  double activation_effect;  // what quantizing activations changes
+};
+
+std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+class SchemeGolden : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    folder_ = TestData("checkpoints/" + GetParam().name);
+    // The golden tensors lie beside the weights: load from a copy without them.
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(folder_ / file, copy_.path() / file);
+    }
+    auto golden = SafetensorsFile::Open(folder_ / "golden.safetensors");
+    ASSERT_OK(golden);
+    golden_ = *std::move(golden);
+  }
+
+  std::unique_ptr<LoadedModel> Load(ActivationRule rule, bool load_blocks = true) {
+    auto loaded =
+        LoadModel(copy_.path(), {.prepare = {.activation_rule = rule}, .load_blocks = load_blocks},
+                  context_.context);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
+    return std::move(loaded).value();
+  }
+
+  TensorView Golden(const std::string& name) const { return golden_.Find(name).value(); }
+
+  // Logits [B, T, V] of the golden's input ids.
+  std::vector<float> Logits(const Model& model) {
+    const TensorView ids = Golden("input_ids");
+    WindowForward forward(model, context_.context);
+    std::vector<float> logits;
+    for (int64_t row = 0; row < ids.shape[0]; ++row) {
+      const auto length = static_cast<size_t>(ids.shape[1]);
+      EXPECT_TRUE(
+          forward.Run(ids.data<int32_t>().subspan(static_cast<size_t>(row) * length, length)).ok());
+      const auto part = forward.Logits(0, ids.shape[1]);
+      logits.insert(logits.end(), part.begin(), part.end());
+    }
+    return logits;
+  }
+
+  TestContext context_;
+  testing::TemporaryFolder copy_;
+  std::filesystem::path folder_;
+  SafetensorsFile golden_;
+};
+
+// The layer of that name in a loaded graph.
+const LinearLayer* FindLayer(const Model& model, const std::string& name) {
+  for (const Block& block : model.blocks) {
+    for (const LinearGroup* group : block.groups()) {
+      for (const LinearLayer& layer : group->layers) {
+        if (layer.name == name) return &layer;
+      }
+    }
+  }
+  return nullptr;
+}
+
+LayerViews Views(const Checkpoint& checkpoint, const std::string& module) {
+  LayerViews views;
+  for (const std::string& name : checkpoint.NamesOf(module)) {
+    views[name.substr(module.size() + 1)] = checkpoint.Find(name).value();
+  }
+  return views;
+}
+
+const char* const kProbed[] = {"model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj"};
+
+TEST_P(SchemeGolden, UnpackedWeightsAreTheLibrarys) {
+  const auto loaded = Load(ActivationRule::kLibrary, /*load_blocks=*/false);
+  for (const std::string name : kProbed) {
+    const LinearLayer* layer = FindLayer(loaded->model(), name);
+    ASSERT_NE(layer, nullptr);
+    const Scheme* scheme = SelectScheme(*layer).value();
+    const Tensor weight = scheme->dequantize(*layer, Views(loaded->checkpoint(), name)).value();
+    const TensorView expected = Golden("dequant." + name);
+    const auto bits = expected.data<uint16_t>();
+    for (size_t i = 0; i < bits.size(); ++i) {
+      ASSERT_EQ(Bf16FromFloat(weight.data<float>()[i]), bits[i]) << name << " element " << i;
+    }
+  }
+}
+
+TEST_P(SchemeGolden, OneLinearComputesWhatTheLibraryDoes) {
+  const auto loaded = Load(ActivationRule::kLibrary, /*load_blocks=*/false);
+  for (const std::string name : kProbed) {
+    const LinearLayer* layer = FindLayer(loaded->model(), name);
+    LinearGroup alone;
+    alone.layers = {*layer};
+    const LayerViews views = Views(loaded->checkpoint(), name);
+    ASSERT_OK(PrepareGroup(&alone, {&views, 1}, {.activation_rule = ActivationRule::kLibrary},
+                           context_.context));
+    const std::string probe = "probe." + name + ".";
+    const TensorView input = Golden(probe + "input");
+    const int64_t m = input.shape[0];
+    QuantizedRows rows;
+    alone.parts[0]->QuantizeRows({input.data<float>().data(), m, layer->k, layer->k}, &rows,
+                                 context_.context);
+    std::vector<float> y(static_cast<size_t>(m * layer->n));
+    alone.parts[0]->Multiply(rows, y.data(), layer->n, context_.context);
+
+    const auto codes = Golden(probe + "codes").data<int8_t>();
+    EXPECT_TRUE(std::equal(codes.begin(), codes.end(), rows.codes.begin())) << name;
+    const auto scales = Golden(probe + "scale").data<float>();
+    EXPECT_TRUE(std::equal(scales.begin(), scales.end(), rows.scales.begin())) << name;
+    const auto output = Golden(probe + "output").data<float>();
+    float largest = 0;
+    for (float value : output) largest = std::max(largest, std::fabs(value));
+    for (size_t i = 0; i < output.size(); ++i)
+      ASSERT_NEAR(y[i], output[i], 1e-5F * largest) << name << " " << i;
+  }
+}
+
+// Dequantized weights, float activations: sharp, since nothing rounds.
+TEST_P(SchemeGolden, WeightOnlyLogits) {
+  const auto loaded = Load(ActivationRule::kLibrary, /*load_blocks=*/false);
+  std::vector<Tensor> weights;  // alive as long as the layers that read them
+  for (int64_t i = 0; i < loaded->model().spec.num_layers; ++i) {
+    ASSERT_OK(loaded->LoadBlock(i, context_.context));
+    for (LinearGroup* group : loaded->mutable_model().blocks[static_cast<size_t>(i)].groups()) {
+      std::vector<LayerViews> views;
+      for (LinearLayer& layer : group->layers) {
+        const Scheme* scheme = SelectScheme(layer).value();
+        weights.push_back(
+            scheme->dequantize(layer, Views(loaded->checkpoint(), layer.name)).value());
+        views.push_back({{"weight", weights.back().view()}});
+        layer.quantization = {};
+      }
+      ASSERT_OK(PrepareGroup(group, views, {}, context_.context));
+    }
+  }
+  const std::vector<float> logits = Logits(loaded->model());
+  const auto expected = Golden("logits_weight_only").data<float>();
+  float largest = 0;
+  for (float logit : expected) largest = std::max(largest, std::fabs(logit));
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(logits[i], expected[i], 1e-4F * largest) << i;
+}
+
+// A smoke test: one activation at a tie moves the logits by as much as the sensitivity says (README
+// of the goldens, "Tolerances").
+TEST_P(SchemeGolden, LogitsAreAsNearAsTiesAllow) {
+  for (const ActivationRule rule : {ActivationRule::kLibrary, ActivationRule::kEngine}) {
+    const auto loaded = Load(rule);
+    const std::vector<float> logits = Logits(loaded->model());
+    const auto expected = Golden("logits").data<float>();
+    double sum = 0;
+    for (size_t i = 0; i < expected.size(); ++i)
+      sum += std::pow(static_cast<double>(logits[i] - expected[i]), 2);
+    // The engine's rule rounds every activation in another way.
+    const double bound = rule == ActivationRule::kLibrary ? 2 * GetParam().sensitivity
+                                                          : 1.5 * GetParam().activation_effect;
+    EXPECT_LE(std::sqrt(sum / static_cast<double>(expected.size())), bound);
+  }
+}
+
+TEST_P(SchemeGolden, WhatRunsIsWhatIsDeclared) {
+  const auto loaded = Load(ActivationRule::kEngine);
+  for (const Block& block : loaded->model().blocks) {
+    for (const LinearGroup* group : block.groups()) {
+      ASSERT_EQ(group->parts.size(), 1U) << "layers of one scheme run as one";
+      EXPECT_TRUE(group->parts[0]->Describe().starts_with("W8A8 INT8: int8 x int8"))
+          << group->parts[0]->Describe();
+      EXPECT_NE(group->parts[0]->Describe().find("engine activation rule"), std::string::npos);
+    }
+  }
+  EXPECT_TRUE(loaded->model().head.parts[0]->Describe().starts_with("dense"))
+      << "lm_head is in the ignore list";
+}
+
+INSTANTIATE_TEST_SUITE_P(W8A8, SchemeGolden,
+                         ::testing::Values(Case{"llama-w8a8", 0.0719, 0.19},
+                                           Case{"llama-gptq-w8a8", 0.0698, 0.207},
+                                           Case{"llama-smooth8-gptq-w8a8", 0.0297, 0.033},
+                                           Case{"odd-w8a8", 0.0525, 0.15}),
+                         CaseName);
+
+}  // namespace
+}  // namespace octavo
