@@ -337,12 +337,6 @@ Result<Value> ParseYaml(std::string_view text, std::string_view what, const Yaml
     if (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r')
       return CorruptFile(fmt::format("{}: a control character, byte {:#04x}", what, c));
   }
-  // yaml-cpp 0.7 recurses a level per bracket before it hands out an event.
-  int depth = 0;
-  for (char c : text) {
-    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
-    if (depth > 10 * limits.max_depth) return CorruptFile(fmt::format("{}: nested too deep", what));
-  }
   Builder builder(what, limits);
   try {
     std::istringstream stream{std::string(text)};
