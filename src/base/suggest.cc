@@ -33,8 +33,10 @@ std::string NearestName(std::string_view name, std::span<const std::string> cand
   // The least distance that is too far.
   size_t least = std::min(std::max<size_t>(2, name.size() / 3) + 1, name.size());
   for (const std::string& candidate : candidates) {
-    const auto [shorter, longer] = std::minmax(name.size(), candidate.size());
-    if (longer - shorter >= least) continue;  // and `name` may be very long
+    // The distance is at least the difference in length; `name` may be very long.
+    const size_t difference =
+        std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
+    if (difference >= least) continue;
     if (size_t distance = EditDistance(name, candidate); distance < least) {
       least = distance;
       nearest = candidate;
