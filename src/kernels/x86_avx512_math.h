@@ -46,9 +46,21 @@ namespace {  // NOLINT(google-build-namespaces)
                             _mm512_set1_ps(__builtin_inff()));
 }
 
-// 16 bf16 or f16 values as f32.
+// 16 bf16 values as f32.
 [[maybe_unused]] inline __m512 WidenBf16(__m256i bits) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+
+// The sums of the lanes of a, b, c and d, in that order: 13 instructions for four sums.
+[[maybe_unused]] inline __m128 SumEach(__m512 a, __m512 b, __m512 c, __m512 d) {
+  // In each quarter: a0+a2 b0+b2 a1+a3 b1+b3, then a b c d.
+  const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+  const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+  const __m512 quarters =
+      _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xEE));
+  const __m256 halves =
+      _mm256_add_ps(_mm512_castps512_ps256(quarters), _mm512_extractf32x8_ps(quarters, 1));
+  return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
 }
 
 }  // namespace

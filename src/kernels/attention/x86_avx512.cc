@@ -50,11 +50,16 @@ struct Scratch {
   float* sums;     // [M, D']
 };
 
-inline __m512 LoadElements(const void* base, bool bf16, int64_t index, __mmask16 lanes) {
-  if (bf16) {
-    return WidenBf16(_mm256_maskz_loadu_epi16(lanes, static_cast<const uint16_t*>(base) + index));
-  }
-  return _mm512_maskz_loadu_ps(lanes, static_cast<const float*>(base) + index);
+struct Bf16 {
+  uint16_t bits;
+};
+
+// Elements of a token, as many as there are lanes, and zeros.
+inline __m512 LoadElements(const Bf16* src, __mmask16 lanes) {
+  return WidenBf16(_mm256_maskz_loadu_epi16(lanes, src));
+}
+inline __m512 LoadElements(const float* src, __mmask16 lanes) {
+  return _mm512_maskz_loadu_ps(lanes, src);
 }
 
 // Transposes 16 x 16 floats: in four rounds, neighbours at distance 1, 2, 4 and 8 swap halves.
@@ -89,17 +94,24 @@ inline void Transpose(__m512 (&rows)[16]) {
   }
 }
 
-// Keys [first, first + count) transposed to [D, 64], zeros behind them up to a whole vector.
-void PackKeys(const AttentionTile& tile, int64_t first, int64_t count, float* dst) {
+// `count` keys transposed to [D, 64], zeros behind them up to a whole vector. Asks
+// for the next block meanwhile: tokens lie far apart, so the processor does not foresee them.
+template <typename T>
+void PackKeys(const AttentionTile& tile, const T* keys, int64_t count, float* dst) {
+  const int64_t stride = tile.token_stride;
   for (int64_t key = 0; key < count; key += kLanes) {
+    const int64_t present = Min(kLanes, count - key);
     for (int64_t d = 0; d < tile.head_dim; d += kLanes) {
       const __mmask16 lanes = FirstLanes(tile.head_dim - d);
+      const T* src = keys + key * stride + d;
+      const T* next = src + kBlockKeys * stride;
       __m512 rows[16];
 #pragma GCC unroll 16
       for (int64_t i = 0; i < kLanes; ++i) {
-        rows[i] = key + i < count ? LoadElements(tile.keys, tile.bf16,
-                                                 (first + key + i) * tile.token_stride + d, lanes)
-                                  : _mm512_setzero_ps();
+        rows[i] = LoadElements(src, i < present ? lanes : __mmask16{0});
+        _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
+        if (i + 1 < present) src += stride;
+        next += stride;
       }
       Transpose(rows);
       const int64_t depth = Min(kLanes, tile.head_dim - d);
@@ -110,16 +122,26 @@ void PackKeys(const AttentionTile& tile, int64_t first, int64_t count, float* ds
   }
 }
 
-// Values [first, first + count) widened to [count, D'].
-void PackValues(const AttentionTile& tile, int64_t first, int64_t count, float* dst) {
+// `count` values widened to [count, D'].
+template <typename T>
+void PackValues(const AttentionTile& tile, const T* values, int64_t count, float* dst) {
   const int64_t width = RoundUp(tile.head_dim);
   for (int64_t key = 0; key < count; ++key) {
-    for (int64_t d = 0; d < tile.head_dim; d += kLanes) {
-      _mm512_store_ps(dst + key * width + d,
-                      LoadElements(tile.values, tile.bf16, (first + key) * tile.token_stride + d,
-                                   FirstLanes(tile.head_dim - d)));
+    const T* src = values + key * tile.token_stride;
+    for (int64_t d = 0; d < width; d += kLanes) {
+      _mm512_store_ps(dst + key * width + d, LoadElements(src + d, FirstLanes(tile.head_dim - d)));
+      _mm_prefetch(reinterpret_cast<const char*>(src + kBlockKeys * tile.token_stride + d),
+                   _MM_HINT_T1);
     }
   }
+}
+
+// Keys and values [first, first + count) of T's into scratch.
+template <typename T>
+void PackBlock(const AttentionTile& tile, int64_t first, int64_t count, const Scratch& scratch) {
+  const int64_t offset = first * tile.token_stride;
+  PackKeys(tile, static_cast<const T*>(tile.keys) + offset, count, scratch.keys);
+  PackValues(tile, static_cast<const T*>(tile.values) + offset, count, scratch.values);
 }
 
 // Rows x (16 * Vectors) of C; C is read first when `accumulate` is set.
@@ -155,15 +177,16 @@ void MultiplyTile(const float* a, int64_t lda, const float* b, int64_t ldb, int6
 template <int Vectors>
 void MultiplyStrip(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t m, int64_t k,
                    bool accumulate, float* c, int64_t ldc) {
-  int64_t i = 0;
-  for (; i + kTileRows <= m; i += kTileRows) {
-    MultiplyTile<kTileRows, Vectors>(a + i * lda, lda, b, ldb, k, accumulate, c + i * ldc, ldc);
-  }
-  for (; i + 3 <= m; i += 3) {
-    MultiplyTile<3, Vectors>(a + i * lda, lda, b, ldb, k, accumulate, c + i * ldc, ldc);
-  }
-  for (; i < m; ++i) {
-    MultiplyTile<1, Vectors>(a + i * lda, lda, b, ldb, k, accumulate, c + i * ldc, ldc);
+  constexpr decltype(&MultiplyTile<1, Vectors>) kTileOfRows[kTileRows + 1] = {
+      nullptr,
+      MultiplyTile<1, Vectors>,
+      MultiplyTile<2, Vectors>,
+      MultiplyTile<3, Vectors>,
+      MultiplyTile<4, Vectors>,
+      MultiplyTile<5, Vectors>,
+      MultiplyTile<6, Vectors>};
+  for (int64_t i = 0; i < m; i += kTileRows) {
+    kTileOfRows[Min(m - i, kTileRows)](a + i * lda, lda, b, ldb, k, accumulate, c + i * ldc, ldc);
   }
 }
 
@@ -250,8 +273,7 @@ void AttendAvx512(const AttentionTile& tile) {
     const int64_t first_row = blind > 0 ? blind : 0;
     if (first_row >= tile.rows) continue;
     const int64_t i = first_row * tile.heads;
-    PackKeys(tile, key, count, scratch.keys);
-    PackValues(tile, key, count, scratch.values);
+    (tile.bf16 ? PackBlock<Bf16> : PackBlock<float>)(tile, key, count, scratch);
     Multiply(scratch.queries + i * dim, dim, scratch.keys, kBlockKeys, m - i, RoundUp(count), dim,
              false, scratch.scores + i * kBlockKeys, kBlockKeys);
     for (int64_t v = i; v < m; ++v) {

@@ -44,7 +44,7 @@ inline __m512 LoadFirst(const F32* src, __mmask16 lanes) {
   return _mm512_maskz_loadu_ps(lanes, src);
 }
 
-// y[i, j] for i < X, j < W.
+// y[i, j] for i < X, j < W; W is kRowsOfW or 1.
 template <typename T, int X, int W>
 void DotTile(const T* w, int64_t k, const float* x, int64_t ldx, float* y, int64_t ldy) {
   __m512 sums[X][W] = {};
@@ -60,7 +60,11 @@ void DotTile(const T* w, int64_t k, const float* x, int64_t ldx, float* y, int64
   __m512 wide[W];
   for (; l + kLanes <= k; l += kLanes) {
 #pragma GCC unroll 4
-    for (int j = 0; j < W; ++j) wide[j] = Load(w + j * k + l);
+    for (int j = 0; j < W; ++j) {
+      wide[j] = Load(w + j * k + l);
+      // The next tile's rows: the processor does not foresee the jump to them.
+      _mm_prefetch(reinterpret_cast<const char*>(w + (W + j) * k + l), _MM_HINT_T1);
+    }
     step(l, wide, [](const float* row) { return _mm512_loadu_ps(row); });
   }
   if (l < k) {
@@ -71,8 +75,11 @@ void DotTile(const T* w, int64_t k, const float* x, int64_t ldx, float* y, int64
   }
 #pragma GCC unroll 4
   for (int i = 0; i < X; ++i) {
-#pragma GCC unroll 4
-    for (int j = 0; j < W; ++j) y[i * ldy + j] = _mm512_reduce_add_ps(sums[i][j]);
+    if constexpr (W == kRowsOfW) {
+      _mm_storeu_ps(y + i * ldy, SumEach(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
+    } else {
+      y[i * ldy] = _mm512_reduce_add_ps(sums[i][0]);
+    }
   }
 }
 

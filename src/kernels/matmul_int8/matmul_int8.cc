@@ -44,6 +44,19 @@ void ScatterGroups(const int8_t* src, int64_t k, uint8_t offset, int64_t stride,
   std::memcpy(dst + whole * stride, last, sizeof(last));
 }
 
+// In parts whose sums fit 16 bits: compilers make half as many instructions of it.
+int32_t Sum(const int8_t* values, int64_t count) {
+  constexpr int64_t kPart = 128;
+  int32_t sum = 0;
+  for (int64_t first = 0; first < count; first += kPart) {
+    const int64_t end = std::min(count, first + kPart);
+    int16_t part = 0;
+    for (int64_t i = first; i < end; ++i) part = static_cast<int16_t>(part + values[i]);
+    sum += part;
+  }
+  return sum;
+}
+
 // The activations in the kernel's layout, and what its epilogue needs of them.
 struct PackedRows {
   Tensor bytes;
@@ -64,9 +77,7 @@ PackedRows PackRows(const Int8MatmulKernel& kernel, const int8_t* q, int64_t m, 
       const int64_t width = std::min(tile, m - first);
       uint8_t* dst = bytes + first * groups * kInt8Group + (i - first) * kInt8Group;
       ScatterGroups(q + i * k, k, 0, width * kInt8Group, dst);
-      int32_t sum = 0;
-      for (int64_t l = 0; l < k; ++l) sum += q[i * k + l];
-      packed.sums[static_cast<size_t>(i)] = sum;
+      packed.sums[static_cast<size_t>(i)] = Sum(q + i * k, k);
     }
   });
   return packed;
