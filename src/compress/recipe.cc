@@ -1,0 +1,197 @@
+#include "compress/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/suggest.h"
+#include "base/yaml.h"
+#include "compress/modifiers/quantization_settings.h"
+
+namespace octavo {
+
+#define OCTAVO_MODIFIER(record) extern const ModifierClass record;
+#include "compress/modifiers.inc"
+#undef OCTAVO_MODIFIER
+
+namespace {
+
+#define OCTAVO_MODIFIER(record) &record,
+const ModifierClass* const kModifierClasses[] = {
+#include "compress/modifiers.inc"
+};
+#undef OCTAVO_MODIFIER
+
+// The library's classes that are not here yet.
+constexpr std::string_view kLibraryModifiers[] = {"AWQModifier",
+                                                  "AutoRoundModifier",
+                                                  "ConstantPruningModifier",
+                                                  "LogarithmicEqualizationModifier",
+                                                  "MagnitudePruningModifier",
+                                                  "QuIPModifier",
+                                                  "REAPPruningModifier",
+                                                  "SparseGPTModifier",
+                                                  "SpinQuantModifier",
+                                                  "WandaPruningModifier"};
+
+constexpr std::string_view kStageSuffix = "_stage";
+constexpr std::string_view kGroupSuffix = "_modifiers";
+
+Result<const ModifierClass*> FindClass(const std::string& name, std::string_view where) {
+  std::vector<std::string> known;
+  for (const ModifierClass* modifier : kModifierClasses) {
+    if (modifier->class_name == name) return modifier;
+    known.emplace_back(modifier->class_name);
+  }
+  const auto library = std::find(std::begin(kLibraryModifiers), std::end(kLibraryModifiers), name);
+  if (library != std::end(kLibraryModifiers))
+    return Unsupported(fmt::format("{}: {} is not implemented yet; here are {}", where, name,
+                                   fmt::join(known, ", ")));
+  std::vector<std::string> all = known;
+  all.insert(all.end(), std::begin(kLibraryModifiers), std::end(kLibraryModifiers));
+  return InvalidArgument(fmt::format("{}: unknown modifier \"{}\"{}; here are {}", where, name,
+                                     DidYouMean(name, all), fmt::join(known, ", ")));
+}
+
+// Reads a recipe in document order.
+class Reader {
+ public:
+  explicit Reader(Logger& log) : log_(log) {}
+
+  Status ReadStage(const std::string& name, const Value& stage, const std::string& where) {
+    recipe_.stage = name;
+    if (!stage.is_object())
+      return InvalidArgument(fmt::format("{} is {}, expected groups of modifiers (\"quant{}\")",
+                                         where, stage.type_name(), kGroupSuffix));
+    for (const auto& [key, value] : stage.as_object()) {
+      if (!key.ends_with(kGroupSuffix))
+        return InvalidArgument(
+            fmt::format("{}: unknown key \"{}\"; groups of modifiers end in "
+                        "\"{}\"",
+                        where, key, kGroupSuffix));
+      OCTAVO_RETURN_IF_ERROR(ReadGroup(key, value, where + "." + key));
+    }
+    return OkStatus();
+  }
+
+  Result<Recipe> Finish(std::string_view what) {
+    if (recipe_.modifiers.empty())
+      return InvalidArgument(fmt::format(
+          "{}: no modifier; a recipe is <name>{}: {{<name>{}: {{QuantizationModifier: {{...}}}}}}",
+          what, kStageSuffix, kGroupSuffix));
+    return std::move(recipe_);
+  }
+
+ private:
+  Status ReadGroup(const std::string& group, const Value& value, const std::string& where) {
+    if (!value.is_object())
+      return InvalidArgument(
+          fmt::format("{} is {}, expected modifiers by class name", where, value.type_name()));
+    for (const auto& [class_name, settings] : value.as_object()) {
+      OCTAVO_RETURN_IF_ERROR(ReadModifier(group, class_name, settings, where));
+    }
+    return OkStatus();
+  }
+
+  Status ReadModifier(const std::string& group, const std::string& class_name, const Value& given,
+                      const std::string& where) {
+    OCTAVO_ASSIGN_OR_RETURN(const ModifierClass* modifier_class, FindClass(class_name, where));
+    Value settings = given.is_null() ? Value::MakeObject() : given;
+    // A GPTQModifier that says nothing of schemes works by those of an earlier modifier.
+    if (class_name == "GPTQModifier" && settings.is_object() && !HasQuantizationFields(settings)) {
+      for (const auto& [key, value] : earlier_schemes_.as_object()) settings.Set(key, value);
+    }
+    OCTAVO_ASSIGN_OR_RETURN(std::unique_ptr<Modifier> modifier,
+                            modifier_class->parse(settings, where + "." + class_name, log_));
+    if (modifier->quantization() != nullptr) {
+      earlier_schemes_ = Value::MakeObject();
+      for (const std::string& key : QuantizationKeys()) {
+        const Value* value = settings.Find(key);
+        if (value != nullptr) earlier_schemes_.Set(key, *value);
+      }
+    } else if (!earlier_schemes_.as_object().empty()) {
+      return InvalidArgument(fmt::format(
+          "{}: {} changes weights that the modifier before it has quantized; put it first", where,
+          class_name));
+    }
+    recipe_.modifiers.push_back(std::move(modifier));
+    recipe_.groups.push_back(group);
+    return OkStatus();
+  }
+
+  Logger& log_;
+  Recipe recipe_;
+  Value earlier_schemes_ = Value::MakeObject();
+};
+
+}  // namespace
+
+Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log) {
+  OCTAVO_ASSIGN_OR_RETURN(const Value yaml, ParseYaml(text, what));
+  return ParseRecipe(yaml, what, log);
+}
+
+Result<Recipe> ParseRecipe(const Value& yaml, std::string_view what, Logger& log) {
+  if (!yaml.is_object())
+    return InvalidArgument(fmt::format("{} is {}, expected stages (\"quant{}\")", what,
+                                       yaml.type_name(), kStageSuffix));
+  Reader reader(log);
+  for (const auto& [key, value] : yaml.as_object()) {
+    if (!key.ends_with(kStageSuffix)) {
+      if (key != "args")
+        log.Warning(
+            fmt::format("{}: \"{}\" is not read; stages end in \"{}\"", what, key, kStageSuffix));
+      continue;
+    }
+    OCTAVO_RETURN_IF_ERROR(reader.ReadStage(key, value, fmt::format("{}: {}", what, key)));
+  }
+  return reader.Finish(what);
+}
+
+Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
+  Value modifiers = Value::MakeObject();
+  if (flags.smoothquant) {
+    Value smooth;
+    smooth.Set("smoothing_strength", *flags.smoothquant);
+    modifiers.Set("SmoothQuantModifier", std::move(smooth));
+  }
+  Value quantization;
+  quantization.Set("targets", Value::Array{"Linear"});
+  quantization.Set("ignore", Value::Array(flags.ignore.begin(), flags.ignore.end()));
+  quantization.Set("scheme", flags.scheme);
+  modifiers.Set(flags.gptq ? "GPTQModifier" : "QuantizationModifier", std::move(quantization));
+  Value stage;
+  stage.Set("default_modifiers", std::move(modifiers));
+  Value yaml;
+  yaml.Set("default_stage", std::move(stage));
+  return ParseRecipe(yaml, "recipe", log);
+}
+
+std::string RecipeYaml(const Recipe& recipe) {
+  Value stage = Value::MakeObject();
+  std::string written;  // the group that the last modifier went to
+  std::string last_group;
+  for (size_t i = 0; i < recipe.modifiers.size(); ++i) {
+    const Modifier& modifier = *recipe.modifiers[i];
+    const std::string& group = recipe.groups[i];
+    // A class may stand in a group once, and groups of two stages may have one name.
+    const Value* open = stage.Find(written);
+    const bool fits =
+        open != nullptr && group == last_group && open->Find(modifier.class_name()) == nullptr;
+    if (!fits) {
+      written = group;
+      const std::string stem = group.substr(0, group.size() - kGroupSuffix.size());
+      for (int n = 1; stage.Find(written) != nullptr; ++n) {
+        written = fmt::format("{}_{}{}", stem, n, kGroupSuffix);
+      }
+      stage.Set(written, Value::MakeObject());
+      last_group = group;
+    }
+    stage.Find(written)->Set(modifier.class_name(), modifier.settings());
+  }
+  Value yaml;
+  yaml.Set(recipe.stage, std::move(stage));
+  return WriteYaml(yaml);
+}
+
+}  // namespace octavo

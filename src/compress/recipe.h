@@ -1,0 +1,42 @@
+// Recipe: what to do to a model, step by step, as llm-compressor's YAML says it (quantization 1.3).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/value.h"
+#include "compress/modifier.h"
+
+namespace octavo {
+
+struct Recipe {
+  std::string stage = "default_stage";  // of several the last, under which all are saved
+  std::vector<std::unique_ptr<Modifier>> modifiers;  // in document order
+  std::vector<std::string> groups;                   // "<group>_modifiers" of each modifier
+};
+
+// A recipe's text: YAML, or JSON (which is YAML). `what` names it in messages (a path).
+// InvalidArgument for an unknown modifier or key (with the nearest known one), a wrong type, no
+// modifier at all, or SmoothQuant after what quantizes; Unsupported for a modifier of
+// llm-compressor that is not here yet; CorruptFile for broken YAML.
+Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log);
+Result<Recipe> ParseRecipe(const Value& yaml, std::string_view what, Logger& log);
+
+// A recipe from a few flags.
+struct RecipeFlags {
+  std::string scheme = "W8A8";
+  bool gptq = true;                   // else round to nearest
+  std::optional<double> smoothquant;  // the strength; none: no smoothing
+  std::vector<std::string> ignore = {"lm_head"};
+};
+Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log);
+
+// recipe.yaml as the library saves it, in plain YAML; ParseRecipe reads it back as the same recipe.
+std::string RecipeYaml(const Recipe& recipe);
+
+}  // namespace octavo
