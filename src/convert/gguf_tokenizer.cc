@@ -248,12 +248,17 @@ Result<Source> ReadSource(const Value& metadata, bool sentencepiece) {
 
 }  // namespace
 
-Result<ImportedTokenizer> MakeTokenizer(const Value& metadata) {
+Result<ImportedTokenizer> MakeTokenizer(const Value& metadata, int64_t vocab_size) {
   OCTAVO_ASSIGN_OR_RETURN(const std::string kind, metadata.RequireString("tokenizer.ggml.model"));
   if (kind != "gpt2" && kind != "llama") {
     return Unsupported("tokenizer.ggml.model is " + kind + ", only gpt2 and llama are imported");
   }
   OCTAVO_ASSIGN_OR_RETURN(const Source source, ReadSource(metadata, kind == "llama"));
+  const auto num_tokens = static_cast<int64_t>(source.vocabulary.tokens().size());
+  if (num_tokens > vocab_size) {
+    return CorruptFile(
+        fmt::format("{} tokens, but the embedding has {} rows", num_tokens, vocab_size));
+  }
   OCTAVO_ASSIGN_OR_RETURN(Pipeline parts,
                           kind == "llama" ? SentencePieceBpe(source) : ByteLevelBpe(source));
   OCTAVO_ASSIGN_OR_RETURN(Value post_processor, PostProcessor(source));

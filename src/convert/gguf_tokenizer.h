@@ -1,6 +1,8 @@
 // The tokenizer of a GGUF file as tokenizer.json and tokenizer_config.json.
 #pragma once
 
+#include <cstdint>
+
 #include "base/status.h"
 #include "base/value.h"
 
@@ -13,7 +15,7 @@ struct ImportedTokenizer {
 
 // From tokenizer.ggml.* of the metadata: model `gpt2` (byte-level BPE) with the pre-tokenizers of
 // the table in the .cc, and model `llama` (SentencePiece BPE with byte fallback). Others are
-// refused by name.
-Result<ImportedTokenizer> MakeTokenizer(const Value& metadata);
+// refused by name, as are more tokens than the model's `vocab_size`.
+Result<ImportedTokenizer> MakeTokenizer(const Value& metadata, int64_t vocab_size);
 
 }  // namespace octavo

@@ -58,7 +58,8 @@ Result<ImportPlan> PlanImport(const GgufFile& file) {
     plan.decoders.push_back(*decoder);
     plan.planned.push_back({tensor.name, DType::kBF16, tensor.source->shape});
   }
-  OCTAVO_ASSIGN_OR_RETURN(plan.tokenizer, MakeTokenizer(file.metadata()));
+  OCTAVO_ASSIGN_OR_RETURN(const int64_t vocab_size, plan.model.config.RequireInt("vocab_size"));
+  OCTAVO_ASSIGN_OR_RETURN(plan.tokenizer, MakeTokenizer(file.metadata(), vocab_size));
   return plan;
 }
 
