@@ -2,7 +2,9 @@
 // renders it.
 #pragma once
 
+#include <ctime>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,10 +27,16 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
   ~ChatTemplate();
 
-  // `messages` is an array of {role, content, ...}; `options` an object of further variables
-  // (tools, enable_thinking ...; a member add_generation_prompt too). An empty conversation, an
-  // error in the template and raise_exception are InvalidArgument with line.
+  // `messages` is an array of {role, content, ...}, handed on as it is; `options` an object (or
+  // null) of further variables (tools, documents, enable_thinking ...), which come before the
+  // special tokens. As transformers has it: tools and documents are none where they are absent,
+  // add_generation_prompt is false; "continue_final_message" (true, or the name of a field of the
+  // last message) cuts the text where that field ends. An empty conversation, an error in the
+  // template and raise_exception are InvalidArgument with line.
   Result<std::string> Render(const Value& messages, const Value& options) const;
+
+  // What strftime_now tells; the local time unless set.
+  void set_clock(std::function<std::tm()> clock);
 
   // Text of the template's bos_token, "" if there is none: where a rendered text starts with it,
   // the tokenizer must not add another.
