@@ -152,7 +152,7 @@ class Writer {
   void NewLine(int depth) {
     if (style_.indent < 0) return;
     out_ += '\n';
-    out_.append(static_cast<size_t>(depth * style_.indent), ' ');
+    out_.append(static_cast<size_t>(depth) * static_cast<size_t>(style_.indent), ' ');
   }
 
   JsonStyle style_;
