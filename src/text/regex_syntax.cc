@@ -15,7 +15,7 @@ constexpr std::string_view kSpace =
 constexpr std::string_view kNotSpace =
     R"(\x00-\x08\x0e-\x1f\x21-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff})"
     R"(\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-constexpr std::string_view kWord = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9})";
+constexpr std::string_view kWord = R"(\p{L}\p{M}\p{N}\p{Pc}\x{24b6}-\x{24e9})";
 constexpr std::string_view kHex = "0-9A-Fa-f";
 
 bool IsDigit(char c) {

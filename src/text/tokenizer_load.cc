@@ -93,6 +93,8 @@ class AddedTokenLoader {
       AlignedText text(token.content, 0);
       if (state_.normalizer) OCTAVO_RETURN_IF_ERROR(state_.normalizer->Normalize(text));
       patterns.emplace_back(text.bytes());
+      state_.tokens[static_cast<size_t>(token.id)] =
+          state_.normalized_contents.emplace_back(text.bytes());
     }
     if (!normalized_.empty()) state_.normalized_splitter.emplace(std::move(normalized_), patterns);
     return OkStatus();

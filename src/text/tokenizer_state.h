@@ -1,6 +1,7 @@
 // What a Tokenizer consists of; for its own source files only.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +28,12 @@ struct Tokenizer::State {
   std::optional<AddedTokenSplitter> normalized_splitter;
   std::unordered_map<std::string, AddedToken> added;  // by content
 
-  std::vector<std::string_view> tokens;  // by id, the added ones too; holes have no data
-  std::vector<bool> special;             // by id
+  std::deque<std::string> normalized_contents;  // of the second kind
+
+  // By id, the added ones too, those for normalized text in their normalized form (as the
+  // tokenizers library has them); holes have no data.
+  std::vector<std::string_view> tokens;
+  std::vector<bool> special;  // by id
   int64_t num_tokens = 0;
   std::optional<TokenId> bos;
 

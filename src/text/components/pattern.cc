@@ -12,7 +12,7 @@ Result<Pattern> Pattern::FromConfig(const Value& config) {
   const Value* pattern = config.Find("pattern");
   if (pattern != nullptr) {
     if (const Value* text = pattern->Find("String"); text != nullptr && text->is_string()) {
-      return Literal(text->as_string());
+      return text->as_string().empty() ? FromRegex("") : Literal(text->as_string());
     }
     if (const Value* regex = pattern->Find("Regex"); regex != nullptr && regex->is_string()) {
       return FromRegex(regex->as_string());
@@ -22,6 +22,7 @@ Result<Pattern> Pattern::FromConfig(const Value& config) {
 }
 
 Pattern Pattern::Literal(std::string text) {
+  OCTAVO_CHECK(!text.empty());
   Pattern pattern;
   pattern.literal_ = std::move(text);
   return pattern;
@@ -40,9 +41,9 @@ Pattern::Searcher::Searcher(const Pattern& pattern) : literal_(pattern.literal_)
 }
 
 Status Pattern::Searcher::FindAll(std::string_view text, std::vector<ByteRange>& matches) {
-  if (regex_) return regex_->FindAll(text, matches);
   matches.clear();
-  if (literal_.empty()) return OkStatus();
+  if (text.empty()) return OkStatus();
+  if (regex_) return regex_->FindAll(text, matches);
   for (size_t at = text.find(literal_); at != text.npos; at = text.find(literal_, at)) {
     matches.push_back({at, at + literal_.size()});
     at += literal_.size();

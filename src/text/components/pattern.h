@@ -16,13 +16,14 @@ class Pattern {
  public:
   // From config["pattern"].
   static Result<Pattern> FromConfig(const Value& config);
-  static Pattern Literal(std::string text);
+  static Pattern Literal(std::string text);  // not empty
   static Result<Pattern> FromRegex(std::string_view regex);
 
   class Searcher {
    public:
     explicit Searcher(const Pattern& pattern);
-    // As Regex::Searcher::FindAll. An empty literal is found nowhere.
+    // As Regex::Searcher::FindAll, but nothing is found in an empty text. An empty literal is found
+    // before and behind each character.
     Status FindAll(std::string_view text, std::vector<ByteRange>& matches);
 
    private:

@@ -1,70 +1,18 @@
 // Texts encoded and decoded as the tokenizers library does; made by goldens/text, see
 // tests/data/tokenizers/README.md.
+#include "unit/text/tokenizer_vectors.h"
+
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "base/file.h"
-#include "base/json.h"
 #include "text/tokenizer.h"
 
 namespace octavo {
 namespace {
 
-std::filesystem::path Folder(std::string_view name) {
-  return std::filesystem::path(OCTAVO_TEST_DATA) / "tokenizers" / name;
-}
-
-std::vector<Value> ReadRows(const std::filesystem::path& path) {
-  const std::string text = ReadFile(path).value();
-  std::vector<Value> rows;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    if (end > begin) {
-      rows.push_back(ParseJson(text.substr(begin, end - begin), path.string()).value());
-    }
-    begin = end + 1;
-  }
-  return rows;
-}
-
-Value Integers(const std::vector<int>& values) {
-  Value::Array out(values.begin(), values.end());
-  return out;
-}
-
-Value Strings(const std::vector<std::string>& values) {
-  Value::Array out(values.begin(), values.end());
-  return out;
-}
-
-Value Offsets(const Encoding& encoding) {
-  Value::Array out;
-  for (const auto& [begin, end] : encoding.offsets) out.push_back(Value::Array{begin, end});
-  return out;
-}
-
 std::vector<TokenId> Ids(const Value& array) {
   std::vector<TokenId> ids;
   for (const Value& id : array.as_array()) ids.push_back(static_cast<TokenId>(id.as_int()));
   return ids;
-}
-
-// Compares those of an encoding's fields that the row has.
-void ExpectEncoding(const Encoding& encoding, const Value& row) {
-  const std::pair<std::string_view, Value> fields[] = {
-      {"ids", Integers(encoding.ids)},
-      {"tokens", Strings(encoding.tokens)},
-      {"offsets", Offsets(encoding)},
-      {"type_ids", Integers(encoding.type_ids)},
-      {"special_tokens_mask", Integers(encoding.special_tokens_mask)},
-      {"sequence_ids", Integers(encoding.sequence_ids)},
-  };
-  for (const auto& [name, actual] : fields) {
-    const Value* expected = row.Find(name);
-    if (expected == nullptr) continue;
-    EXPECT_EQ(WriteJson(*expected), WriteJson(actual)) << name;
-  }
 }
 
 void ExpectRow(const Tokenizer& tokenizer, const Value& row) {
@@ -93,13 +41,9 @@ void ExpectStream(const Tokenizer& tokenizer, const Value& row) {
   StreamDecoder decoder(tokenizer, true);
   for (const TokenId id : ids) emitted.push_back(decoder.Push(id));
   emitted.push_back(decoder.Flush());
-  Value expected;
-  if (row.Find("batch_differs") != nullptr) {
-    expected = *row.Find("by_bytes");
-  } else {
-    expected = *row.Find("emit");
-    expected.as_array().push_back(*row.Find("flush"));
-  }
+  const bool by_bytes = row.Find("batch_differs") != nullptr;
+  Value::Array expected = row.Find(by_bytes ? "by_bytes" : "emit")->as_array();
+  if (!by_bytes) expected.push_back(*row.Find("flush"));
   EXPECT_EQ(WriteJson(expected), WriteJson(Strings(emitted)));
   EXPECT_EQ(tokenizer.Decode(ids, true), row.Find("decode")->as_string());
 }
@@ -129,15 +73,15 @@ void ExpectAllVectors(const std::filesystem::path& folder, Counts counts) {
 }
 
 TEST(TokenizerVectors, Smollm2) {
-  ExpectAllVectors(Folder("smollm2"), {351, 125, 29});
+  ExpectAllVectors(TokenizerFolder("smollm2"), {351, 125, 29});
 }
 
 TEST(TokenizerVectors, Stories260k) {
-  ExpectAllVectors(Folder("stories260k"), {333, 119, 31});
+  ExpectAllVectors(TokenizerFolder("stories260k"), {333, 119, 31});
 }
 
 TEST(TokenizerVectors, Minimind) {
-  ExpectAllVectors(Folder("minimind"), {351, 125, 31});
+  ExpectAllVectors(TokenizerFolder("minimind"), {351, 125, 31});
 }
 
 }  // namespace
