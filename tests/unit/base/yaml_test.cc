@@ -202,7 +202,7 @@ TEST(ParseYaml, LimitsDepthWithoutDeepRecursion) {
   EXPECT_EQ(Error(Repeat(64, "[") + Repeat(64, "]")), "");
   EXPECT_ERROR(Repeat(65, "[") + Repeat(65, "]"), "nested deeper than 64 levels");
   for (const char* opening : {"[", "{", "{a: ", "[[], ", "- ", "? ", "a: ", "? - ", "[? ", "{? ",
-                              "[a: ", "!!seq [", "&a [", "- ? ", "*a ", "!x ", "\n- ", "-\n "}) {
+                              "[a: ", "!!seq [", "&a [", "- ? ", "*a ", "!x "}) {
     EXPECT_NE(Error(Repeat(20'000, opening)), "") << opening;
   }
   std::string indented;
