@@ -10,13 +10,12 @@ readonly MAX_LINES=800
 readonly LONG_FILES='
 '
 
-# Folders whose list has one line a file, MACRO(kName, ...): folder, list, and the files there that are no entries.
+# Folders with a list that has one line a file, MACRO(kName, ...): folder, list, and the files there that are no entries.
 readonly LISTS='
-src/quant/schemes       schemes.inc     common
-src/quant/observers     observers.inc   observer
-src/model/arch          archs.inc       config_reader
-src/compress/modifiers  modifiers.inc   cholesky gptq_solver
-src/eval/tasks          tasks.inc
+src/quant/schemes       src/quant/schemes/schemes.inc      common
+src/quant/observers     src/quant/observers/observers.inc  observer
+src/model/arch          src/model/arch/archs.inc           config_reader
+src/compress/modifiers  src/compress/modifiers.inc         cholesky gptq_solver quantization_settings smooth_scales
 '
 
 failures=0
@@ -98,23 +97,23 @@ check_architecture() {
   done
 }
 
-# Each entry is a name that one file beside the list defines, and each file defines one.
+# Each entry is a name that one file of the folder defines, and each file defines one.
 check_lists() {
   local folder list others entries entry file count
   while read -r folder list others; do
     if [[ -z $folder ]] || ! compgen -G "$folder/*.cc" >/dev/null; then continue; fi
-    [[ -f $folder/$list ]] || { complain "$folder/$list" "missing: the list of the files beside it"; continue; }
-    entries=$(sed -nE 's/^[A-Z][A-Z0-9_]*\( *([A-Za-z0-9_]+).*/\1/p' "$folder/$list")
+    [[ -f $list ]] || { complain "$list" "missing: the list of the files in $folder"; continue; }
+    entries=$(sed -nE 's/^[A-Z][A-Z0-9_]*\( *([A-Za-z0-9_]+).*/\1/p' "$list")
     for entry in $entries; do
       count=$({ grep -lw "$entry" "$folder"/*.cc || true; } | wc -l)
-      ((count == 1)) || complain "$folder/$list" "$entry is in $count files of the folder, expected 1"
+      ((count == 1)) || complain "$list" "$entry is in $count files of the folder, expected 1"
       count=$(grep -cx "$entry" <<<"$entries")
-      ((count == 1)) || complain "$folder/$list" "$entry is listed $count times"
+      ((count == 1)) || complain "$list" "$entry is listed $count times"
     done
     for file in "$folder"/*.cc; do
       [[ " $others " != *" $(basename "$file" .cc) "* ]] || continue
       count=$({ grep -owf <(echo "$entries") "$file" || true; } | LC_ALL=C sort -u | wc -l)
-      ((count == 1)) || complain "$file" "defines $count of the names in $list, expected 1"
+      ((count == 1)) || complain "$file" "defines $count of the names in $(basename "$list"), expected 1"
     done
   done <<<"$LISTS"
 }
