@@ -124,14 +124,7 @@ class Reader {
   Value earlier_schemes_ = Value::MakeObject();
 };
 
-}  // namespace
-
-Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log) {
-  OCTAVO_ASSIGN_OR_RETURN(const Value yaml, ParseYaml(text, what));
-  return ParseRecipe(yaml, what, log);
-}
-
-Result<Recipe> ParseRecipe(const Value& yaml, std::string_view what, Logger& log) {
+Result<Recipe> ReadRecipe(const Value& yaml, std::string_view what, Logger& log) {
   if (!yaml.is_object())
     return InvalidArgument(fmt::format("{} is {}, expected stages (\"quant{}\")", what,
                                        yaml.type_name(), kStageSuffix));
@@ -146,6 +139,13 @@ Result<Recipe> ParseRecipe(const Value& yaml, std::string_view what, Logger& log
     OCTAVO_RETURN_IF_ERROR(reader.ReadStage(key, value, fmt::format("{}: {}", what, key)));
   }
   return reader.Finish(what);
+}
+
+}  // namespace
+
+Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log) {
+  OCTAVO_ASSIGN_OR_RETURN(const Value yaml, ParseYaml(text, what));
+  return ReadRecipe(yaml, what, log);
 }
 
 Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
@@ -164,7 +164,7 @@ Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
   stage.Set("default_modifiers", std::move(modifiers));
   Value yaml;
   yaml.Set("default_stage", std::move(stage));
-  return ParseRecipe(yaml, "recipe", log);
+  return ReadRecipe(yaml, "recipe", log);
 }
 
 std::string RecipeYaml(const Recipe& recipe) {

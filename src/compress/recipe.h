@@ -25,13 +25,12 @@ struct Recipe {
 // modifier at all, or SmoothQuant after what quantizes; Unsupported for a modifier of
 // llm-compressor that is not here yet; CorruptFile for broken YAML.
 Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log);
-Result<Recipe> ParseRecipe(const Value& yaml, std::string_view what, Logger& log);
 
 // A recipe from a few flags.
 struct RecipeFlags {
   std::string scheme = "W8A8";
-  bool gptq = true;                   // else round to nearest
-  std::optional<double> smoothquant;  // the strength; none: no smoothing
+  bool gptq = true;                                  // else round to nearest
+  std::optional<double> smoothquant = std::nullopt;  // the strength; none: no smoothing
   std::vector<std::string> ignore = {"lm_head"};
 };
 Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log);

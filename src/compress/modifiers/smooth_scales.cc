@@ -21,8 +21,9 @@ std::vector<float> ColumnMaxima(std::span<const std::span<const float>> weights,
     for (size_t row = 0; row < weight.size(); row += k) {
       for (size_t j = 0; j < k; ++j) {
         const float magnitude = std::fabs(weight[row + j]);
-        // Also true for NaN, which then is in the scale, and refused.
-        maxima[j] = !(magnitude <= maxima[j]) ? magnitude : maxima[j];
+        // NaN stays, and is refused with the scale.
+        const bool is_nan = magnitude != magnitude;
+        maxima[j] = magnitude > maxima[j] || is_nan ? magnitude : maxima[j];
       }
     }
   }
