@@ -19,12 +19,17 @@ struct Options {
   std::string calibration;
   std::string recipe;
   RecipeFlags flags;
+  std::string method = "gptq";
   bool no_shuffle = false;
   bool json = false;
 };
 
-Result<Recipe> MakeRecipe(const Options& options, Logger& log) {
-  if (options.recipe.empty()) return RecipeFromFlags(options.flags, log);
+Result<Recipe> ReadRecipe(const Options& options, Logger& log) {
+  if (options.recipe.empty()) {
+    RecipeFlags flags = options.flags;
+    flags.gptq = options.method == "gptq";
+    return MakeRecipe(flags, log);
+  }
   OCTAVO_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.recipe, int64_t{16} << 20));
   return ParseRecipe(text, options.recipe, log);
 }
@@ -70,12 +75,11 @@ CommandBody Add(CLI::App& app) {
   auto* recipe = app.add_option("--recipe", options->recipe, "A recipe in llm-compressor's YAML");
   app.add_option("--scheme", options->flags.scheme, "A preset instead of a recipe: W8A8")
       ->excludes(recipe);
-  app.add_option("--smoothquant", options->flags.smoothing_strength,
+  app.add_option("--smoothquant", options->flags.smoothquant,
                  "Smooth activations first, with this strength (0.8 is usual)")
       ->excludes(recipe)
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--method", options->flags.method,
-                 "How weights are rounded: gptq or rtn (to nearest)")
+  app.add_option("--method", options->method, "How weights are rounded: gptq or rtn (to nearest)")
       ->excludes(recipe)
       ->check(CLI::IsMember({"gptq", "rtn"}))
       ->capture_default_str();
@@ -99,7 +103,7 @@ CommandBody Add(CLI::App& app) {
   app.add_flag("--force", options->quantize.force, "Replace the output folder if it exists");
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) -> Status {
-    OCTAVO_ASSIGN_OR_RETURN(const Recipe parsed, MakeRecipe(*options, context.log));
+    OCTAVO_ASSIGN_OR_RETURN(const Recipe parsed, ReadRecipe(*options, context.log));
     options->quantize.model = options->model;
     options->quantize.out = options->out;
     options->quantize.calibration = options->calibration;

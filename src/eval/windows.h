@@ -18,8 +18,8 @@ struct WindowOptions {
   int64_t window = 512;  // tokens a window, BOS included
   int64_t stride =
       512;  // text tokens from one window's start to the next; at most what a window holds
-  int64_t max_windows = 0;     // 0: all
-  std::optional<TokenId> bos;  // put in front of every window
+  int64_t max_windows = 0;                    // 0: all
+  std::optional<TokenId> bos = std::nullopt;  // put in front of every window
 };
 
 // The tokens of a window, and from which on they are scored: those before are context that an

@@ -19,10 +19,10 @@
 namespace octavo {
 
 struct GenerateOptions {
-  SamplingParams sampling;
+  SamplingParams sampling = {};
   int64_t max_tokens = 256;
-  std::vector<TokenId> eos_tokens;  // end of generation; not part of the text
-  std::vector<std::string> stop;    // generation ends before any of these
+  std::vector<TokenId> eos_tokens = {};  // end of generation; not part of the text
+  std::vector<std::string> stop = {};    // generation ends before any of these
 };
 
 enum class FinishReason : uint8_t { kEos, kStop, kLength, kCancelled };

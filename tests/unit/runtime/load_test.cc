@@ -1,0 +1,153 @@
+// Loading: what a checkpoint may get wrong, and how that is said.
+#include "runtime/load.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "io/checkpoint_writer.h"
+#include "support/golden_files.h"
+
+namespace octavo {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::TestContext;
+using testing::TestData;
+
+// A copy of a W8A8 checkpoint whose config and tensors a test may damage.
+class LoadTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto source = SafetensorsFile::Open(TestData("checkpoints/odd-w8a8/model.safetensors"));
+    ASSERT_OK(source);
+    for (const auto& [name, view] : source->tensors()) tensors_[name] = Tensor::CopyOf(view);
+    const std::string config = TestData("checkpoints/odd-w8a8/config.json").string();
+    config_ = ParseJson(ReadFile(config).value(), config).value();
+  }
+
+  Status Load() {
+    std::vector<std::pair<std::string, TensorView>> views;
+    for (const auto& [name, tensor] : tensors_) views.emplace_back(name, tensor.view());
+    EXPECT_TRUE(WriteSafetensors(folder_.path() / "model.safetensors", views).ok());
+    EXPECT_TRUE(WriteFileAtomically(folder_.path() / "config.json", WriteJson(config_)).ok());
+    const auto loaded = LoadModel(folder_.path(), {}, context_.context);
+    return loaded.ok() ? OkStatus() : loaded.status();
+  }
+
+  Value& Group() {
+    return *config_.Find("quantization_config")->Find("config_groups")->Find("group_0");
+  }
+
+  void ExpectError(const std::vector<std::string>& parts) {
+    const Status status = Load();
+    ASSERT_FALSE(status.ok());
+    for (const std::string& part : parts) {
+      EXPECT_NE(status.message().find(part), std::string::npos)
+          << part << " is not in: " << status.message();
+    }
+  }
+
+  TestContext context_{1};
+  TemporaryFolder folder_;
+  std::map<std::string, Tensor> tensors_;
+  Value config_;
+};
+
+constexpr char kQ[] = "model.layers.0.self_attn.q_proj";
+
+TEST_F(LoadTest, TheCopyItselfLoads) {
+  ASSERT_OK(Load());
+}
+
+TEST_F(LoadTest, AMissingScaleIsNamed) {
+  tensors_.erase(std::string(kQ) + ".weight_scale");
+  ExpectError({kQ, "weight_scale is missing", "W8A8 INT8"});
+}
+
+TEST_F(LoadTest, AScaleOfAnotherShapeIsNamedWithWhatIsExpected) {
+  tensors_[std::string(kQ) + ".weight_scale"] = Tensor::Zeros(DType::kBF16, {7, 1});
+  ExpectError({kQ, "weight_scale is BF16 [7, 1]", "expected BF16", "[192, 1]"});
+}
+
+TEST_F(LoadTest, AScaleThatIsNotFiniteIsRefused) {
+  tensors_[std::string(kQ) + ".weight_scale"].mutable_data<uint16_t>()[3] = 0x7FC0;
+  ExpectError({kQ, "weight_scale holds nan"});
+}
+
+TEST_F(LoadTest, ATensorThatNobodyWouldUseIsAnError) {
+  tensors_[std::string(kQ) + ".input_scale"] = Tensor::Zeros(DType::kBF16, {1});
+  ExpectError({kQ, "input_scale", "does not use it"});
+}
+
+TEST_F(LoadTest, ZerosForSymmetricZeroPointsAreToleratedOthersNot) {
+  Tensor& zeros = tensors_[std::string(kQ) + ".weight_zero_point"];
+  zeros = Tensor::Zeros(DType::kI8, {192, 1});
+  ASSERT_OK(Load());
+  zeros.mutable_data<int8_t>()[0] = 1;
+  ExpectError({"weight_zero_point is not zero"});
+}
+
+TEST_F(LoadTest, FloatWeightsUnderAQuantizedConfigAreRefused) {
+  tensors_[std::string(kQ) + ".weight"] = Tensor::Zeros(DType::kBF16, {192, 192});
+  ExpectError({kQ, "weight is BF16 [192, 192], expected I8"});
+}
+
+TEST_F(LoadTest, ASchemeThatNobodyComputesNamesTheNearest) {
+  Group().Find("weights")->Set("strategy", "group");
+  Group().Find("weights")->Set("group_size", 64);
+  ExpectError({kQ, "no scheme computes", "nearest is W8A8 INT8",
+               "weights: strategy is group, not channel", "int-quantized"});
+}
+
+TEST_F(LoadTest, AKvCacheSchemeIsNotIgnored) {
+  config_.Find("quantization_config")->Set("kv_cache_scheme", *Group().Find("weights"));
+  ExpectError({"kv_cache_scheme"});
+}
+
+TEST_F(LoadTest, UnknownKeysOfAGroupAreNamed) {
+  Group().Find("weights")->Set("num_bit", 8);
+  ExpectError({"num_bit", "num_bits"});
+}
+
+TEST_F(LoadTest, ConfigsThatMakeNoSenseAreNamed) {
+  const std::map<std::string, std::pair<Value, std::string>> cases = {
+      {"hidden_size", {Value(-1), "hidden_size"}},
+      {"vocab_size", {Value("many"), "vocab_size"}},
+      {"num_hidden_layers", {Value(int64_t{1} << 40), "num_hidden_layers"}},
+      {"num_attention_heads", {Value(0), "num_attention_heads"}},
+      {"num_key_value_heads", {Value(2), "num_key_value_heads"}},
+      {"hidden_act", {Value("gelu"), "gelu"}},
+      {"torch_dtype", {Value("int4"), "int4"}},
+      {"architectures", {Value::MakeArray(), "architectures"}},
+  };
+  const Value original = config_;
+  for (const auto& [key, change] : cases) {
+    SCOPED_TRACE(key);
+    config_ = original;
+    config_.Erase("dtype");
+    config_.Set(key, change.first);
+    ExpectError({change.second});
+  }
+  config_ = original;
+  Value rope = Value::MakeObject();
+  rope.Set("rope_type", "yarn");
+  config_.Set("rope_scaling", rope);
+  ExpectError({"yarn", "not supported yet"});
+  config_ = original;
+  config_.Set("architectures", Value::Array{Value("LlamaForCausalM")});
+  ExpectError({"LlamaForCausalM", "did you mean", "LlamaForCausalLM"});
+}
+
+TEST_F(LoadTest, AHugeModelThatIsNotThereIsNotAllocated) {
+  config_.Set("num_hidden_layers", 2000);
+  ExpectError({"model.layers.2"});
+}
+
+}  // namespace
+}  // namespace octavo
