@@ -196,7 +196,7 @@ Result<Value> Reader::ReadValue(uint32_t type, int depth) {
     }
     case kFloat32: {
       OCTAVO_ASSIGN_OR_RETURN(const float value, cursor_.Number<float>());
-      return Value(double{value});
+      return Value(static_cast<double>(value));
     }
     case kFloat64: {
       OCTAVO_ASSIGN_OR_RETURN(const double value, cursor_.Number<double>());
