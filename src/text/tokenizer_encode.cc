@@ -15,6 +15,8 @@ constexpr size_t kMaxTextBytes = size_t{1} << 30;  // so that positions fit int3
 // Remembers the tokens of short pre-tokens for the time of one call: most of a text is repetition.
 class PieceCache {
  public:
+  static constexpr size_t kMaxPieceBytes = 64;
+
   explicit PieceCache(const TokenModel& model) : model_(model) {}
 
   // Valid until the next call.
@@ -37,7 +39,6 @@ class PieceCache {
   }
 
  private:
-  static constexpr size_t kMaxPieceBytes = 64;
   static constexpr size_t kMaxPieces = 1 << 16;
 
   void Clear() {
@@ -107,15 +108,27 @@ class SequenceEncoder {
     pieced.pieces = {{0, text.size()}};
     pieced.text = std::move(text);
     if (state_.pre_tokenizer) OCTAVO_RETURN_IF_ERROR(state_.pre_tokenizer->PreTokenize(pieced));
-    for (const ByteRange& piece : pieced.pieces) {
-      for (const ModelToken& token : cache_.Tokenize(pieced.text.bytes(piece))) {
+    for (const ByteRange& piece : pieced.pieces) EncodePiece(pieced.text, piece);
+    return OkStatus();
+  }
+
+  void EncodePiece(const AlignedText& text, ByteRange piece) {
+    parts_.clear();
+    if (piece.end - piece.begin > PieceCache::kMaxPieceBytes) {
+      state_.model->Cut(text.bytes(piece), parts_);
+    } else {
+      parts_.push_back({0, piece.end - piece.begin});
+    }
+    for (const ByteRange& part : parts_) {
+      const size_t origin = piece.begin + part.begin;
+      for (const ModelToken& token :
+           cache_.Tokenize(text.bytes({origin, piece.begin + part.end}))) {
         // Byte tokens of a character with a prefix can count more bytes than there are.
-        const size_t begin = std::min(piece.begin + static_cast<size_t>(token.begin), piece.end);
-        const size_t end = std::min(piece.begin + static_cast<size_t>(token.end), piece.end);
-        Append(token.id, *state_.FindToken(token.id), pieced.text.OriginOf(begin, end));
+        const size_t begin = std::min(origin + static_cast<size_t>(token.begin), piece.end);
+        const size_t end = std::min(origin + static_cast<size_t>(token.end), piece.end);
+        Append(token.id, *state_.FindToken(token.id), text.OriginOf(begin, end));
       }
     }
-    return OkStatus();
   }
 
   void Append(TokenId id, std::string_view token, Origin origin) {
@@ -126,6 +139,7 @@ class SequenceEncoder {
 
   const Tokenizer::State& state_;
   PieceCache cache_;
+  std::vector<ByteRange> parts_;
   Encoding& out_;
 };
 

@@ -45,6 +45,10 @@ struct BpeConfig {
   bool never_merge = false;    // dropout 1
   std::string prefix;          // of all characters of a piece but the first
   std::string suffix;          // of the last
+
+  // Whether pieces may be cut: not where a token depends on its place in the piece, or where
+  // characters can be dropped (which shifts the offsets of all that follow).
+  bool MayCut() const { return unknown && !ignore_merges && prefix.empty() && suffix.empty(); }
 };
 
 // A piece as a chain of tokens that are being merged.
@@ -137,8 +141,11 @@ class Chain {
 
 class BpeModel : public TokenModel {
  public:
-  BpeModel(Vocabulary vocabulary, MergeTable merges, BpeConfig config)
-      : vocabulary_(std::move(vocabulary)), merges_(std::move(merges)), config_(std::move(config)) {
+  BpeModel(Vocabulary vocabulary, MergeTable merges, MergeTable junctions, BpeConfig config)
+      : vocabulary_(std::move(vocabulary)),
+        merges_(std::move(merges)),
+        junctions_(std::move(junctions)),
+        config_(std::move(config)) {
     for (int byte = 0; byte < 256; ++byte) {
       byte_tokens_[byte] = vocabulary_.Find(fmt::format("<0x{:02X}>", byte));
     }
@@ -156,6 +163,24 @@ class BpeModel : public TokenModel {
     Chain chain = Characters(piece);
     if (!config_.never_merge) chain.Merge(merges_);
     chain.AppendTo(tokens);
+  }
+
+  // Between two characters that no merge brings together.
+  void Cut(std::string_view piece, std::vector<ByteRange>& parts) const override {
+    if (!config_.MayCut()) return TokenModel::Cut(piece, parts);
+    size_t begin = 0;
+    std::optional<TokenId> previous;
+    for (size_t i = 0; i < piece.size();) {
+      const size_t length = Utf8Length(piece[i]);
+      const std::optional<TokenId> current = vocabulary_.Find(piece.substr(i, length));
+      if (previous && current && junctions_.Find(*previous, *current) == nullptr) {
+        parts.push_back({begin, i});
+        begin = i;
+      }
+      previous = current;
+      i += length;
+    }
+    parts.push_back({begin, piece.size()});
   }
 
  private:
@@ -212,6 +237,7 @@ class BpeModel : public TokenModel {
 
   Vocabulary vocabulary_;
   MergeTable merges_;
+  MergeTable junctions_;  // characters that some merge brings together
   BpeConfig config_;
   std::optional<TokenId> byte_tokens_[256];
 };
@@ -260,10 +286,29 @@ std::optional<MergeText> ParseMerge(const Value& merge) {
   return MergeText{left.as_string(), right.as_string()};
 }
 
-Result<MergeTable> ReadMerges(const Value& config, const Vocabulary& vocabulary,
-                              std::string_view prefix) {
+// The merges of a file, and the pairs of characters at whose boundary they join.
+struct Merges {
+  MergeTable table;
+  MergeTable junctions;
+};
+
+std::string_view LastCharacter(std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0 && IsUtf8Continuation(text[begin - 1])) --begin;
+  return begin == 0 ? text : text.substr(begin - 1);
+}
+
+void InsertJunction(const MergeText& merge, const Vocabulary& vocabulary, MergeTable& junctions) {
+  if (merge.left.empty() || merge.right.empty()) return;
+  const auto left = vocabulary.Find(LastCharacter(merge.left));
+  const auto right = vocabulary.Find(merge.right.substr(0, Utf8Length(merge.right[0])));
+  if (left && right) junctions.Insert(*left, *right, {});
+}
+
+Result<Merges> ReadMerges(const Value& config, const Vocabulary& vocabulary,
+                          const BpeConfig& settings) {
   OCTAVO_ASSIGN_OR_RETURN(const Value::Array* merges, RequireArray(config, "merges"));
-  MergeTable table(merges->size());
+  Merges out = {MergeTable(merges->size()), MergeTable(settings.MayCut() ? merges->size() : 0)};
   std::string joined;
   for (size_t i = 0; i < merges->size(); ++i) {
     const Value& merge = (*merges)[i];
@@ -274,7 +319,7 @@ Result<MergeTable> ReadMerges(const Value& config, const Vocabulary& vocabulary,
                                      WriteJson(merge).substr(0, 80)));
     }
     std::string_view tail = text->right;
-    if (tail.starts_with(prefix)) tail.remove_prefix(prefix.size());
+    if (tail.starts_with(settings.prefix)) tail.remove_prefix(settings.prefix.size());
     joined = text->left;
     joined += tail;
     const auto left = vocabulary.Find(text->left);
@@ -285,9 +330,10 @@ Result<MergeTable> ReadMerges(const Value& config, const Vocabulary& vocabulary,
       return CorruptFile(fmt::format("merges[{}]: token {} is not in the vocabulary", i,
                                      JsonString(std::string(missing.substr(0, 80)))));
     }
-    table.Insert(*left, *right, {static_cast<int32_t>(i), *result});
+    out.table.Insert(*left, *right, {static_cast<int32_t>(i), *result});
+    if (settings.MayCut()) InsertJunction(*text, vocabulary, out.junctions);
   }
-  return table;
+  return out;
 }
 
 }  // namespace
@@ -297,9 +343,10 @@ Result<std::unique_ptr<TokenModel>> MakeBpeModel(const Value& config, int) {
   Result<Vocabulary> vocabulary = Vocabulary::FromJson(vocab == nullptr ? Value() : *vocab);
   if (!vocabulary.ok()) return vocabulary.status().Annotate("vocab");
   OCTAVO_ASSIGN_OR_RETURN(BpeConfig settings, ReadConfig(config, *vocabulary));
-  OCTAVO_ASSIGN_OR_RETURN(MergeTable merges, ReadMerges(config, *vocabulary, settings.prefix));
+  OCTAVO_ASSIGN_OR_RETURN(Merges merges, ReadMerges(config, *vocabulary, settings));
   return std::unique_ptr<TokenModel>(
-      new BpeModel(std::move(vocabulary).value(), std::move(merges), std::move(settings)));
+      new BpeModel(std::move(vocabulary).value(), std::move(merges.table),
+                   std::move(merges.junctions), std::move(settings)));
 }
 
 }  // namespace octavo

@@ -43,6 +43,11 @@ class TokenModel {
   virtual ~TokenModel() = default;
   // Appends the tokens of one piece.
   virtual void Tokenize(std::string_view piece, std::vector<ModelToken>& tokens) const = 0;
+  // Cuts a piece, where that is known, into parts whose tokens, one after another, are those of the
+  // whole. For long pieces: short parts repeat, and then have to be tokenized only once.
+  virtual void Cut(std::string_view piece, std::vector<ByteRange>& parts) const {
+    parts.push_back({0, piece.size()});
+  }
   virtual const Vocabulary& vocabulary() const = 0;
 };
 

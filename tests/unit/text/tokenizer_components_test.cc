@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/rng.h"
 #include "text/components/component.h"
 #include "unit/text/tokenizer_vectors.h"
 
@@ -153,6 +154,42 @@ TEST(TokenizerComponents, Decoders) {
     }
   }
   EXPECT_GE(cases, 598);
+}
+
+// A piece of random parts of stories, cut and not cut.
+TEST(TokenizerComponents, CutPiecesGiveTheTokensOfTheWhole) {
+  const auto path = TokenizerFolder("stories260k") / "tokenizer.json";
+  const Value json = ParseJson(ReadFile(path).value(), "stories260k").value();
+  const auto model = std::move(MakeTokenModel(*json.Find("model"))).value();
+  const std::string_view words[] = {"▁once", "▁upon", "▁", "▁a", "time", "the", "▁▁", "s", "e",
+                                    "ing",   "\n",    "é", "你", ".",    ",▁",  "\"", "T", "0"};
+  Rng rng(7);
+  int64_t num_parts = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::string piece;
+    while (piece.size() < 300) piece += words[rng.Below(std::size(words))];
+    std::vector<ModelToken> whole;
+    model->Tokenize(piece, whole);
+    std::vector<ByteRange> parts;
+    model->Cut(piece, parts);
+    num_parts += static_cast<int64_t>(parts.size());
+    std::vector<ModelToken> joined;
+    for (const ByteRange& part : parts) {
+      const size_t first = joined.size();
+      model->Tokenize(std::string_view(piece).substr(part.begin, part.end - part.begin), joined);
+      for (size_t k = first; k < joined.size(); ++k) {
+        joined[k].begin += static_cast<int32_t>(part.begin);
+        joined[k].end += static_cast<int32_t>(part.begin);
+      }
+    }
+    ASSERT_EQ(whole.size(), joined.size()) << piece;
+    for (size_t k = 0; k < whole.size(); ++k) {
+      EXPECT_EQ(whole[k].id, joined[k].id) << piece;
+      EXPECT_EQ(whole[k].begin, joined[k].begin) << piece;
+      EXPECT_EQ(whole[k].end, joined[k].end) << piece;
+    }
+  }
+  EXPECT_GT(num_parts, 200 * 10);
 }
 
 // Files and lines of the lists agree: each .cc beside a list makes one component of it, and each

@@ -49,7 +49,10 @@ inline Value Offsets(const Encoding& encoding) {
 // The library has None where we have -1.
 inline Value SequenceIds(const Encoding& encoding) {
   Value::Array out;
-  for (const int id : encoding.sequence_ids) out.push_back(id < 0 ? Value() : Value(id));
+  for (const int id : encoding.sequence_ids) {
+    out.emplace_back();
+    if (id >= 0) out.back() = Value(id);
+  }
   return out;
 }
 

@@ -42,9 +42,12 @@ void ExpectStream(const Tokenizer& tokenizer, const Value& row) {
   for (const TokenId id : ids) emitted.push_back(decoder.Push(id));
   emitted.push_back(decoder.Flush());
   const bool by_bytes = row.Find("batch_differs") != nullptr;
-  Value::Array expected = row.Find(by_bytes ? "by_bytes" : "emit")->as_array();
-  if (!by_bytes) expected.push_back(*row.Find("flush"));
-  EXPECT_EQ(WriteJson(expected), WriteJson(Strings(emitted)));
+  std::vector<std::string> expected;
+  for (const Value& text : row.Find(by_bytes ? "by_bytes" : "emit")->as_array()) {
+    expected.push_back(text.as_string());
+  }
+  if (!by_bytes) expected.push_back(row.Find("flush")->as_string());
+  EXPECT_EQ(expected, emitted);
   EXPECT_EQ(tokenizer.Decode(ids, true), row.Find("decode")->as_string());
 }
 
