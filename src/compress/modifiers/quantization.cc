@@ -44,8 +44,9 @@ Result<std::unique_ptr<Modifier>> Parse(const Value& settings, std::string_view 
   OCTAVO_ASSIGN_OR_RETURN(const StrictObject object,
                           StrictObject::Make(settings, where, QuantizationKeys()));
   OCTAVO_ASSIGN_OR_RETURN(QuantizationConfig config, ParseQuantizationFields(object, log));
-  return std::unique_ptr<Modifier>(std::make_unique<QuantizationModifier>(
-      std::move(config), SavedQuantizationFields(settings, false)));
+  Value saved = SavedQuantizationFields(settings, RequiresCalibration(config));
+  return std::unique_ptr<Modifier>(
+      std::make_unique<QuantizationModifier>(std::move(config), std::move(saved)));
 }
 
 }  // namespace

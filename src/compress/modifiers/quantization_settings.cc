@@ -132,6 +132,19 @@ Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings,
   return config;
 }
 
+bool RequiresCalibration(const QuantizationConfig& config) {
+  const auto has_stored_scale = [](const std::optional<QuantizationArgs>& activations) {
+    return activations && activations->dynamic != Dynamic::kTrue;
+  };
+  for (const auto& [name, scheme] : config.config_groups) {
+    if (has_stored_scale(scheme.input_activations) || has_stored_scale(scheme.output_activations))
+      return true;
+    const std::string observer = scheme.weights ? scheme.weights->observer.value_or("") : "";
+    if (observer == "imatrix_mse" || observer == "nvfp4_expanded_imatrix") return true;
+  }
+  return config.kv_cache_scheme.has_value();
+}
+
 Value SavedQuantizationFields(const Value& settings, bool requires_calibration_data) {
   Value saved = Value::MakeObject();
   for (const char* key : {"config_groups", "targets", "ignore", "scheme", "kv_cache_scheme",

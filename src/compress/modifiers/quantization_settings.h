@@ -29,6 +29,10 @@ bool HasQuantizationFields(const Value& settings);
 // kv_cache_scheme.
 Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings, Logger& log);
 
+// Whether ranges of activations, or what the observers of weights are told of them, must be seen
+// first.
+bool RequiresCalibration(const QuantizationConfig& config);
+
 // These fields as the library saves them, in its order, with nulls dropped.
 Value SavedQuantizationFields(const Value& settings, bool requires_calibration_data);
 
