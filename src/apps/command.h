@@ -1,12 +1,15 @@
 // A command of the `octavo` program: one file each, one line in commands.inc.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "base/context.h"
 #include "base/status.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace octavo {
 

@@ -1,5 +1,7 @@
 #include "apps/text_windows.h"
 
+#include <CLI/CLI.hpp>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "text/tokenizer.h"

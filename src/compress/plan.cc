@@ -12,6 +12,10 @@ namespace octavo {
 
 namespace {
 
+// The release of compressed-tensors whose format the output has; readers choose old spellings by
+// it.
+constexpr char kFormatVersion[] = "0.19.0";
+
 std::vector<LinearGroup*> AllGroups(Model* model) {
   std::vector<LinearGroup*> groups;
   for (Block& block : model->blocks) {
@@ -113,6 +117,7 @@ QuantizationConfig MakeConfig(Model* target) {
   }
   config.format = CheckpointFormat(config);
   config.quantization_status = "compressed";
+  config.version = kFormatVersion;
   return config;
 }
 
