@@ -126,8 +126,8 @@ Result<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& folder) {
     OCTAVO_ASSIGN_OR_RETURN(const std::string text, ReadFile(config_path, kMaxConfigBytes));
     OCTAVO_ASSIGN_OR_RETURN(config, ParseJson(text, config_path.string()));
   } else if (!std::filesystem::exists(template_path)) {
-    return NotFound(fmt::format(
-        "{} has neither chat_template.jinja nor tokenizer_config.json", folder.string()));
+    return NotFound(fmt::format("{} has neither chat_template.jinja nor tokenizer_config.json",
+                                folder.string()));
   }
   std::string source;
   std::filesystem::path path = template_path;
@@ -144,8 +144,8 @@ Result<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& folder) {
 
 Result<ChatTemplate> ChatTemplate::Compile(std::string_view source, const Value& special_tokens) {
   if (static_cast<int64_t>(source.size()) > kMaxTemplateBytes) {
-    return CorruptFile(
-        fmt::format("chat template: {} bytes, at most {} are read", source.size(), kMaxTemplateBytes));
+    return CorruptFile(fmt::format("chat template: {} bytes, at most {} are read", source.size(),
+                                   kMaxTemplateBytes));
   }
   Result<jinja::Template> compiled = jinja::Template::Compile(source);
   if (!compiled.ok()) return compiled.status().Annotate("chat template");
@@ -165,13 +165,14 @@ const std::string& ChatTemplate::bos_token() const {
 
 Result<std::string> ChatTemplate::Render(const Value& messages, const Value& options) const {
   if (!messages.is_array()) {
-    return InvalidArgument(fmt::format("a conversation must be an array of messages, not {}",
-                                       messages.type_name()));
+    return InvalidArgument(
+        fmt::format("a conversation must be an array of messages, not {}", messages.type_name()));
   }
   if (messages.as_array().empty()) {
     return InvalidArgument("the conversation is empty: give at least one message");
   }
-  Value variables = state_->special_tokens.is_object() ? state_->special_tokens : Value::MakeObject();
+  Value variables =
+      state_->special_tokens.is_object() ? state_->special_tokens : Value::MakeObject();
   variables.Set("tools", nullptr);
   variables.Set("documents", nullptr);
   variables.Set("add_generation_prompt", false);
@@ -190,8 +191,7 @@ Result<std::string> ChatTemplate::Render(const Value& messages, const Value& opt
   std::optional<Continuation> continuation;
   if (!continued_field.empty()) {
     if (*variables.Find("add_generation_prompt") == Value(true)) {
-      return InvalidArgument(
-          "continue_final_message and add_generation_prompt exclude each other");
+      return InvalidArgument("continue_final_message and add_generation_prompt exclude each other");
     }
     if (state_->source.find(continued_field) == std::string::npos) {
       return InvalidArgument(fmt::format(

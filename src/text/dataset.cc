@@ -42,8 +42,9 @@ class LineFinder {
       } else {
         blank_ = blank_ && IsBlank(c);
         if (++bytes_ > kMaxLineBytes) {
-          return CorruptFile(fmt::format("line {} is longer than {} bytes: is this a JSON-lines file?",
-                                         number_, kMaxLineBytes));
+          return CorruptFile(
+              fmt::format("line {} is longer than {} bytes: is this a JSON-lines file?", number_,
+                          kMaxLineBytes));
         }
       }
     }
@@ -95,9 +96,10 @@ Result<std::string> ReadLine(std::ifstream& file, const Line& line) {
 }
 
 Status NeedsTokenizer(std::string_view key) {
-  return InvalidArgument(fmt::format("\"{}\" must be tokenized, and there is no tokenizer.json in "
-                                     "the model folder; give rows with \"input_ids\"",
-                                     key));
+  return InvalidArgument(
+      fmt::format("\"{}\" must be tokenized, and there is no tokenizer.json in "
+                  "the model folder; give rows with \"input_ids\"",
+                  key));
 }
 
 Result<std::vector<TokenId>> IdsOf(const Value& input_ids) {

@@ -72,22 +72,22 @@ struct Statement;
 using Block = std::vector<std::unique_ptr<Statement>>;
 
 enum class StatementKind {
-  kText,        // text
-  kPrint,       // expressions[0]
-  kIf,          // expressions[i] guards blocks[i]; one block more is the else
-  kFor,         // target; expressions: iterable, filter (or null); blocks: body, else
+  kText,   // text
+  kPrint,  // expressions[0]
+  kIf,     // expressions[i] guards blocks[i]; one block more is the else
+  kFor,    // target; expressions: iterable, filter (or null); blocks: body, else
   kBreak,
   kContinue,
-  kSet,         // target; expressions[0]
-  kSetBlock,    // target; expressions[0]: filter chain or null; blocks[0]
-  kWith,        // targets; expressions: their values; blocks[0]
-  kMacro,       // macro
-  kCallBlock,   // expressions[0]: the call; macro: what caller() is
-  kFilterBlock, // expressions[0]: filter chain; blocks[0]
-  kBlock,       // name; blocks[0]
-  kAutoescape,  // expressions[0]; blocks[0]
-  kGeneration,  // blocks[0]
-  kNoLoader,    // include, import, extends: compiles, and fails when it is reached
+  kSet,          // target; expressions[0]
+  kSetBlock,     // target; expressions[0]: filter chain or null; blocks[0]
+  kWith,         // targets; expressions: their values; blocks[0]
+  kMacro,        // macro
+  kCallBlock,    // expressions[0]: the call; macro: what caller() is
+  kFilterBlock,  // expressions[0]: filter chain; blocks[0]
+  kBlock,        // name; blocks[0]
+  kAutoescape,   // expressions[0]; blocks[0]
+  kGeneration,   // blocks[0]
+  kNoLoader,     // include, import, extends: compiles, and fails when it is reached
 };
 
 struct Macro {

@@ -65,27 +65,28 @@ constexpr Method kMethods[] = {
 };
 
 // Attributes that Python has and we do not: their use is an error, not "undefined".
-constexpr std::string_view kMissingMethods[] = {
-    "encode", "isidentifier", "isprintable", "maketrans", "translate",  // of str
-    "unescape", "striptags",                                            // of Markup
-    "fromkeys"};
+constexpr std::string_view kMissingMethods[] = {"encode",    "isidentifier", "isprintable",
+                                                "maketrans", "translate",  // of str
+                                                "unescape",  "striptags",  // of Markup
+                                                "fromkeys"};
 constexpr std::string_view kMissingNumberAttributes[] = {
-    "real", "imag", "numerator", "denominator", "conjugate", "as_integer_ratio", "bit_count",
-    "to_bytes", "from_bytes", "hex", "fromhex"};
+    "real",      "imag",     "numerator",  "denominator", "conjugate", "as_integer_ratio",
+    "bit_count", "to_bytes", "from_bytes", "hex",         "fromhex"};
 // Methods that would change a list or dict: the sandbox refuses them.
-constexpr std::string_view kForbiddenListMethods[] = {"append", "clear", "pop", "reverse",
+constexpr std::string_view kForbiddenListMethods[] = {"append", "clear", "pop",    "reverse",
                                                       "insert", "sort",  "extend", "remove"};
 constexpr std::string_view kForbiddenDictMethods[] = {"clear", "pop", "popitem", "setdefault",
                                                       "update"};
 // What every Python object has; other names of that form are absent.
 constexpr std::string_view kDunders[] = {
-    "__class__",   "__contains__", "__delattr__",  "__delitem__", "__dir__",     "__doc__",
-    "__eq__",      "__format__",   "__ge__",       "__getattribute__", "__getitem__", "__gt__",
-    "__hash__",    "__init__",     "__init_subclass__", "__iter__", "__le__",    "__len__",
-    "__lt__",      "__ne__",       "__new__",      "__or__",      "__reduce__",  "__reduce_ex__",
-    "__repr__",    "__reversed__", "__setattr__",  "__setitem__", "__sizeof__",  "__str__",
-    "__subclasshook__", "__add__", "__mul__",      "__rmul__",    "__mod__",     "__call__",
-    "__globals__", "__ior__",      "__ror__",      "__class_getitem__"};
+    "__class__",        "__contains__", "__delattr__", "__delitem__",   "__dir__",
+    "__doc__",          "__eq__",       "__format__",  "__ge__",        "__getattribute__",
+    "__getitem__",      "__gt__",       "__hash__",    "__init__",      "__init_subclass__",
+    "__iter__",         "__le__",       "__len__",     "__lt__",        "__ne__",
+    "__new__",          "__or__",       "__reduce__",  "__reduce_ex__", "__repr__",
+    "__reversed__",     "__setattr__",  "__setitem__", "__sizeof__",    "__str__",
+    "__subclasshook__", "__add__",      "__mul__",     "__rmul__",      "__mod__",
+    "__call__",         "__globals__",  "__ior__",     "__ror__",       "__class_getitem__"};
 
 template <typename Names>
 bool IsIn(std::string_view name, const Names& names) {
@@ -121,8 +122,9 @@ class FunctionObject : public CallableObject {
 };
 
 Value Escaped(const Value& value) {
-  return value.is_string() && !value.is_markup() ? Value::String(EscapeHtml(value.as_string()), true)
-                                                 : value;
+  return value.is_string() && !value.is_markup()
+             ? Value::String(EscapeHtml(value.as_string()), true)
+             : value;
 }
 
 // Marks strings and the strings in a list.
@@ -212,7 +214,7 @@ struct Signature {
 // All text that is read costs something, so that no call is free of charge.
 Status ChargeText(Runtime& runtime, const Value& value) {
   if (!value.is_string()) return OkStatus();
-  return runtime.ChargeBytes(static_cast<int64_t>(value.as_string().size() / 16 + 1));
+  return runtime.ChargeBytes(static_cast<int64_t>(value.as_string().size() / 4 + 1));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class BoundArguments {
   Result<std::string> Text(size_t place, std::string_view fallback) const;
   bool Truthy(size_t place, bool fallback) const;
 
-  std::vector<Value> rest;                            // "*"
+  std::vector<Value> rest;                           // "*"
   std::vector<std::pair<std::string, Value>> named;  // "**"
 
  private:

@@ -42,8 +42,7 @@ class LoopObject : public CallableObject, public std::enable_shared_from_this<Lo
     std::string text;
     std::string* const before = std::exchange(interpreter_.out_, &text);
     const ScopePtr scope = scope_;
-    const auto flow =
-        interpreter_.RunLoop(statement_, scope, arguments.positional[0], depth0_ + 1);
+    const auto flow = interpreter_.RunLoop(statement_, scope, arguments.positional[0], depth0_ + 1);
     interpreter_.out_ = before;
     if (!flow.ok()) return flow.status();
     return Value::String(std::move(text), interpreter_.runtime_.autoescape);
@@ -127,8 +126,8 @@ bool LoopObject::GetAttribute(std::string_view name, Value* value) {
   return true;
 }
 
-Result<std::vector<Value>> Interpreter::LoopItems(const Statement& statement,
-                                                  const ScopePtr& scope, const Value& iterable) {
+Result<std::vector<Value>> Interpreter::LoopItems(const Statement& statement, const ScopePtr& scope,
+                                                  const Value& iterable) {
   OCTAVO_ASSIGN_OR_RETURN(std::vector<Value> items, Iterate(runtime_, iterable));
   const ExpressionPtr& filter = statement.expressions[1];
   if (filter == nullptr) return items;
@@ -150,8 +149,7 @@ Result<Flow> Interpreter::ExecuteFor(const Statement& statement, const ScopePtr&
 Result<Flow> Interpreter::RunLoop(const Statement& statement, const ScopePtr& scope,
                                   const Value& iterable, int depth) {
   OCTAVO_ASSIGN_OR_RETURN(std::vector<Value> items, LoopItems(statement, scope, iterable));
-  const auto loop =
-      std::make_shared<LoopObject>(*this, statement, scope, std::move(items), depth);
+  const auto loop = std::make_shared<LoopObject>(*this, statement, scope, std::move(items), depth);
   const Value loop_value = Value::MakeObject(loop);
   bool completed_one = false;  // a round that break or continue ended does not count
   for (size_t i = 0; i < loop->items().size(); ++i) {
@@ -235,8 +233,8 @@ class MacroObject : public CallableObject {
       } else if (has_named) {
         value = std::move(named);
       } else if (i >= without_default) {
-        OCTAVO_ASSIGN_OR_RETURN(value,
-                                interpreter_.Evaluate(*macro_.defaults[i - without_default], scope));
+        OCTAVO_ASSIGN_OR_RETURN(
+            value, interpreter_.Evaluate(*macro_.defaults[i - without_default], scope));
       }
       scope->Set(name, std::move(value));
     }
@@ -257,8 +255,8 @@ class MacroObject : public CallableObject {
       }
       scope->Set("varargs", Value::MakeTuple(std::move(rest)));
     } else if (arguments.positional.size() > count) {
-      return TypeError(fmt::format("macro '{}' takes not more than {} argument(s)", macro_.name,
-                                   count));
+      return TypeError(
+          fmt::format("macro '{}' takes not more than {} argument(s)", macro_.name, count));
     }
     if (macro_.uses_kwargs) {
       Dict rest;

@@ -27,8 +27,8 @@ Result<Value> FollowPath(Runtime& runtime, Value value, const Value& path,
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
     const bool is_number = error == std::errc() && end == part.data() + part.size() && number >= 0;
     OCTAVO_ASSIGN_OR_RETURN(
-        value, GetItem(runtime, value,
-                       is_number ? Value::Int(number) : Value::String(std::string(part))));
+        value,
+        GetItem(runtime, value, is_number ? Value::Int(number) : Value::String(std::string(part))));
     if (value.is_undefined() && fallback != nullptr) value = *fallback;
     if (part.size() == rest.size()) return value;
     rest.remove_prefix(part.size() + 1);
@@ -115,9 +115,9 @@ Result<Value> Extreme(Runtime& runtime, const Value& self, const BoundArguments&
   if (items.empty()) return Value::UndefinedBecause("no aggregated item, sequence was empty");
   size_t best = 0;
   for (size_t i = 1; i < items.size(); ++i) {
-    OCTAVO_ASSIGN_OR_RETURN(const bool better,
-                            largest ? Less(runtime, items[best].key, items[i].key)
-                                    : Less(runtime, items[i].key, items[best].key));
+    OCTAVO_ASSIGN_OR_RETURN(const bool better, largest
+                                                   ? Less(runtime, items[best].key, items[i].key)
+                                                   : Less(runtime, items[i].key, items[best].key));
     if (better) best = i;
   }
   return items[best].value;
@@ -319,8 +319,8 @@ Result<Value> FilterMap(Runtime& runtime, const Value& self, BoundArguments& arg
       OCTAVO_ASSIGN_OR_RETURN(
           item, CallFilter(runtime, *filter, item, {arguments.rest, arguments.named}));
     } else {
-      OCTAVO_ASSIGN_OR_RETURN(item, FollowPath(runtime, item, *attribute,
-                                               fallback.has_value() ? &*fallback : nullptr));
+      OCTAVO_ASSIGN_OR_RETURN(
+          item, FollowPath(runtime, item, *attribute, fallback.has_value() ? &*fallback : nullptr));
     }
   }
   return MakeIterator(std::move(items));
@@ -347,8 +347,8 @@ Result<Value> FilterGroupby(Runtime& runtime, const Value& self, BoundArguments&
   OCTAVO_ASSIGN_OR_RETURN(std::vector<Value> items, Iterate(runtime, self));
   std::vector<Keyed> keyed;
   for (Value& item : items) {
-    OCTAVO_ASSIGN_OR_RETURN(
-        Value key, FollowPath(runtime, item, arguments[0], arguments.Has(1) ? &arguments[1] : nullptr));
+    OCTAVO_ASSIGN_OR_RETURN(Value key, FollowPath(runtime, item, arguments[0],
+                                                  arguments.Has(1) ? &arguments[1] : nullptr));
     keyed.push_back({case_sensitive ? key : IgnoreCase(key), std::move(item)});
   }
   OCTAVO_RETURN_IF_ERROR(StableSort(runtime, keyed, false));
@@ -360,9 +360,8 @@ Result<Value> FilterGroupby(Runtime& runtime, const Value& self, BoundArguments&
       members.push_back(keyed[end].value);
     }
     // The group is named as its first member spells it.
-    OCTAVO_ASSIGN_OR_RETURN(Value name,
-                            FollowPath(runtime, members[0], arguments[0],
-                                       arguments.Has(1) ? &arguments[1] : nullptr));
+    OCTAVO_ASSIGN_OR_RETURN(Value name, FollowPath(runtime, members[0], arguments[0],
+                                                   arguments.Has(1) ? &arguments[1] : nullptr));
     groups.push_back(Value::MakeGroup(std::move(name), Value::MakeList(std::move(members))));
     begin = end;
   }

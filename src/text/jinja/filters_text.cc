@@ -101,8 +101,8 @@ Result<Value> FilterReplace(Runtime& runtime, const Value& self, BoundArguments&
   OCTAVO_ASSIGN_OR_RETURN(std::string from, ToText(runtime, arguments[0]));
   OCTAVO_ASSIGN_OR_RETURN(std::string to, ToText(runtime, arguments[1]));
   Value replace;
-  OCTAVO_ASSIGN_OR_RETURN(
-      replace, GetAttribute(runtime, Value::String(std::move(text)), "replace"));
+  OCTAVO_ASSIGN_OR_RETURN(replace,
+                          GetAttribute(runtime, Value::String(std::move(text)), "replace"));
   Arguments values;
   values.positional = {Value::String(std::move(from)), Value::String(std::move(to))};
   if (arguments.Has(2) && !arguments[2].is_none()) values.positional.push_back(arguments[2]);
@@ -134,8 +134,8 @@ Result<Value> FilterIndent(Runtime& runtime, const Value& self, BoundArguments& 
   std::string out;
   const std::vector<std::string> lines = SplitLines(text + "\n", false);
   OCTAVO_RETURN_IF_ERROR(runtime.ChargeItems(lines.size()));
-  OCTAVO_RETURN_IF_ERROR(runtime.ChargeBytes(
-      static_cast<int64_t>(text.size() + lines.size() * (indent.size() + 1))));
+  OCTAVO_RETURN_IF_ERROR(
+      runtime.ChargeBytes(static_cast<int64_t>(text.size() + lines.size() * (indent.size() + 1))));
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) out += '\n';
     const bool indented = i == 0 ? first : blank || !lines[i].empty();
@@ -214,7 +214,8 @@ Result<Value> FilterTruncate(Runtime& runtime, const Value& self, BoundArguments
   if (leeway < 0 || length > INT64_MAX - leeway) return InvalidArgument("truncate: a bad leeway");
   const std::u32string codes = ToCodePoints(text);
   if (static_cast<int64_t>(codes.size()) <= length + leeway) return self;
-  std::string cut = ToUtf8(std::u32string_view(codes).substr(0, static_cast<size_t>(length - end_length)));
+  std::string cut =
+      ToUtf8(std::u32string_view(codes).substr(0, static_cast<size_t>(length - end_length)));
   if (!arguments.Truthy(1, false)) cut = cut.substr(0, std::min(cut.rfind(' '), cut.size()));
   return Value::String(cut + end);
 }

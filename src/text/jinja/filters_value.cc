@@ -135,8 +135,8 @@ Result<Value> FilterFilesizeformat(Runtime&, const Value& self, BoundArguments& 
   double bytes = 0;
   if (self.is_number()) {
     bytes = self.as_double();
-  } else if (const auto value = self.is_string() ? ParsePythonFloat(self.as_string())
-                                                 : std::optional<double>()) {
+  } else if (const auto value =
+                 self.is_string() ? ParsePythonFloat(self.as_string()) : std::optional<double>()) {
     bytes = *value;
   } else {
     return TypeError(fmt::format("filesizeformat of a {}", self.type_name()));

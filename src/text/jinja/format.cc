@@ -137,7 +137,9 @@ bool IsFloatType(char type) {
 class PercentFormatter {
  public:
   PercentFormatter(Runtime& runtime, const Value& format, const Value& arguments)
-      : runtime_(runtime), format_(format.as_string()), markup_(format.is_markup()),
+      : runtime_(runtime),
+        format_(format.as_string()),
+        markup_(format.is_markup()),
         arguments_(arguments) {}
 
   Result<Value> Run() {
@@ -200,7 +202,8 @@ class PercentFormatter {
       OCTAVO_ASSIGN_OR_RETURN(spec.precision, ReadNumber(format_, &at_));
       spec.precision = std::max<int64_t>(spec.precision, 0);
     }
-    while (at_ < format_.size() && std::string_view("hlL").find(format_[at_]) != std::string::npos) {
+    while (at_ < format_.size() &&
+           std::string_view("hlL").find(format_[at_]) != std::string::npos) {
       ++at_;
     }
     if (at_ >= format_.size()) return InvalidArgument("incomplete format");
@@ -220,8 +223,8 @@ class PercentFormatter {
 
   Result<std::string> Convert(const Value& value, Spec& spec) {
     if (spec.type == 's' || spec.type == 'r') {
-      OCTAVO_ASSIGN_OR_RETURN(std::string text, spec.type == 's' ? ToText(runtime_, value)
-                                                                 : ToRepr(runtime_, value));
+      OCTAVO_ASSIGN_OR_RETURN(std::string text,
+                              spec.type == 's' ? ToText(runtime_, value) : ToRepr(runtime_, value));
       if (markup_ && !value.is_markup()) text = EscapeHtml(text);
       spec.fill = " ";
       return Pad(CutToPrecision(text, spec.precision), spec, '>');
@@ -233,14 +236,15 @@ class PercentFormatter {
     const bool integer_type = std::string_view("diuxXo").find(spec.type) != std::string::npos;
     if (integer_type && spec.precision >= 0) return Unsupported("a precision for an integer");
     if (integer_type && value.is_integral()) return FormatInt(value.as_int(), spec);
-    if (integer_type && value.is_float() && std::string_view("diu").find(spec.type) != std::string::npos) {
+    if (integer_type && value.is_float() &&
+        std::string_view("diu").find(spec.type) != std::string::npos) {
       if (!(std::fabs(value.as_double()) < 9e18)) return Unsupported("an integer beyond 64 bits");
       return FormatInt(static_cast<int64_t>(value.as_double()), spec);
     }
     if (IsFloatType(spec.type) && value.is_number()) return FormatFloat(value.as_double(), spec);
     if (integer_type || IsFloatType(spec.type)) {
-      return TypeError(fmt::format("%{} format: a number is required, not {}", spec.type,
-                                   value.type_name()));
+      return TypeError(
+          fmt::format("%{} format: a number is required, not {}", spec.type, value.type_name()));
     }
     return Unsupported(fmt::format("the format character '{}'", spec.type));
   }
@@ -305,8 +309,8 @@ class BraceFormatter {
       if (conversion != 'r' && conversion != 's') {
         return InvalidArgument("unknown conversion in a format");
       }
-      OCTAVO_ASSIGN_OR_RETURN(std::string text, conversion == 'r' ? ToRepr(runtime_, value)
-                                                                  : ToText(runtime_, value));
+      OCTAVO_ASSIGN_OR_RETURN(
+          std::string text, conversion == 'r' ? ToRepr(runtime_, value) : ToText(runtime_, value));
       value = Value::String(std::move(text));
       at += 2;
       if (at < field.size() && field[at] != ':') {
@@ -326,8 +330,8 @@ class BraceFormatter {
     while (at < name.size()) {
       if (name[at] == '.') {
         const size_t end = std::min(name.find_first_of(".[", at + 1), name.size());
-        OCTAVO_ASSIGN_OR_RETURN(
-            value, GetAttribute(runtime_, value, name.substr(at + 1, end - at - 1)));
+        OCTAVO_ASSIGN_OR_RETURN(value,
+                                GetAttribute(runtime_, value, name.substr(at + 1, end - at - 1)));
         at = end;
       } else if (name[at] == '[') {
         const size_t end = name.find(']', at);

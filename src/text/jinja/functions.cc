@@ -114,8 +114,7 @@ Result<Dict> BuildDict(Runtime& runtime, const BoundArguments& arguments) {
 
 Result<Value> FunctionCycler(Runtime&, const Value&, BoundArguments& arguments) {
   if (arguments.rest.empty()) return TypeError("cycler() needs at least one item");
-  return Value::MakeObject(
-      std::make_shared<Cycler>(Value::MakeTuple(std::move(arguments.rest))));
+  return Value::MakeObject(std::make_shared<Cycler>(Value::MakeTuple(std::move(arguments.rest))));
 }
 
 Result<Value> FunctionJoiner(Runtime&, const Value&, BoundArguments& arguments) {
@@ -150,8 +149,8 @@ Result<Value> FunctionRange(Runtime& runtime, const Value&, BoundArguments& argu
   for (size_t i = 0; i < 3; ++i) {
     if (!arguments.Has(i)) continue;
     if (!arguments[i].is_integral()) {
-      return TypeError(fmt::format("'{}' object cannot be interpreted as an integer",
-                                   arguments[i].type_name()));
+      return TypeError(
+          fmt::format("'{}' object cannot be interpreted as an integer", arguments[i].type_name()));
     }
     bounds[i] = arguments[i].as_int();
   }

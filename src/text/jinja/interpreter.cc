@@ -37,9 +37,9 @@ Result<Rendered> Interpreter::Run(const octavo::Value& variables) {
 Status Interpreter::Locate(Status status, int line) {
   if (located_) return status;
   located_ = true;
-  const std::string tag = tag_ == nullptr      ? ""
-                          : *tag_ == "{{"      ? "{{ }}: "
-                                               : "{% " + *tag_ + " %}: ";
+  const std::string tag = tag_ == nullptr ? ""
+                          : *tag_ == "{{" ? "{{ }}: "
+                                          : "{% " + *tag_ + " %}: ";
   return Status(status.code(), fmt::format("line {}: {}{}", line, tag, status.message()));
 }
 
@@ -55,8 +55,8 @@ Status Interpreter::Enter(int line) {
 Status Interpreter::Write(std::string_view text) {
   OCTAVO_RETURN_IF_ERROR(runtime_.ChargeBytes(static_cast<int64_t>(text.size())));
   if (static_cast<int64_t>(out_->size() + text.size()) > runtime_.limits().max_output_bytes) {
-    return InvalidArgument(fmt::format("the template writes more than {} bytes",
-                                       runtime_.limits().max_output_bytes));
+    return InvalidArgument(
+        fmt::format("the template writes more than {} bytes", runtime_.limits().max_output_bytes));
   }
   *out_ += text;
   return OkStatus();
@@ -158,8 +158,8 @@ Result<Flow> Interpreter::ExecuteSet(const Statement& statement, const ScopePtr&
   if (statement.kind == StatementKind::kSet) {
     OCTAVO_ASSIGN_OR_RETURN(value, Evaluate(*statement.expressions[0], scope));
   } else {
-    OCTAVO_ASSIGN_OR_RETURN(
-        value, Capture(statement.blocks[0], std::make_shared<Scope>(scope), &flow));
+    OCTAVO_ASSIGN_OR_RETURN(value,
+                            Capture(statement.blocks[0], std::make_shared<Scope>(scope), &flow));
     if (flow != Flow::kNext) return flow;
     if (const auto& filters = statement.expressions[0]) {
       OCTAVO_ASSIGN_OR_RETURN(value, EvaluateFilter(*filters, scope, &value));
@@ -173,8 +173,8 @@ Status Interpreter::Assign(const Target& target, Value value, Scope& into, const
   if (!target.items.empty()) {
     OCTAVO_ASSIGN_OR_RETURN(std::vector<Value> values, Iterate(runtime_, value));
     if (values.size() != target.items.size()) {
-      return InvalidArgument(fmt::format("{} values to unpack, expected {}", values.size(),
-                                         target.items.size()));
+      return InvalidArgument(
+          fmt::format("{} values to unpack, expected {}", values.size(), target.items.size()));
     }
     for (size_t i = 0; i < values.size(); ++i) {
       OCTAVO_RETURN_IF_ERROR(Assign(target.items[i], std::move(values[i]), into, scope));
@@ -216,8 +216,8 @@ Result<Flow> Interpreter::ExecuteCallBlock(const Statement& statement, const Sco
 
 Result<Flow> Interpreter::ExecuteFilterBlock(const Statement& statement, const ScopePtr& scope) {
   Flow flow = Flow::kNext;
-  OCTAVO_ASSIGN_OR_RETURN(
-      Value value, Capture(statement.blocks[0], std::make_shared<Scope>(scope), &flow));
+  OCTAVO_ASSIGN_OR_RETURN(Value value,
+                          Capture(statement.blocks[0], std::make_shared<Scope>(scope), &flow));
   if (flow != Flow::kNext) return flow;
   OCTAVO_ASSIGN_OR_RETURN(value, EvaluateFilter(*statement.expressions[0], scope, &value));
   OCTAVO_ASSIGN_OR_RETURN(const std::string text, ToText(runtime_, value));
@@ -234,8 +234,8 @@ Result<Flow> Interpreter::ExecuteAutoescape(const Statement& statement, const Sc
 }
 
 Result<Flow> Interpreter::ExecuteGeneration(const Statement& statement, const ScopePtr& scope) {
-  OCTAVO_ASSIGN_OR_RETURN(
-      const Value value, Capture(statement.blocks[0], std::make_shared<Scope>(scope), nullptr));
+  OCTAVO_ASSIGN_OR_RETURN(const Value value,
+                          Capture(statement.blocks[0], std::make_shared<Scope>(scope), nullptr));
   const auto begin = static_cast<int64_t>(main_out_.size());
   spans_.emplace_back(begin, begin + static_cast<int64_t>(value.as_string().size()));
   OCTAVO_RETURN_IF_ERROR(Write(value.as_string()));
@@ -258,9 +258,9 @@ Result<Value> Interpreter::Evaluate(const Expression& expression, const ScopePtr
   --depth_;
   if (!value.ok()) return Locate(value.status(), expression.line);
   if (value->depth() > kMaxNesting) {
-    return Locate(InvalidArgument(fmt::format("a value is nested deeper than {} levels",
-                                              kMaxNesting)),
-                  expression.line);
+    return Locate(
+        InvalidArgument(fmt::format("a value is nested deeper than {} levels", kMaxNesting)),
+        expression.line);
   }
   return value;
 }
@@ -369,9 +369,9 @@ Result<Arguments> Interpreter::EvaluateArguments(const CallArguments& arguments,
     OCTAVO_RETURN_IF_ERROR(runtime_.ChargeItems(star.as_dict().size()));
     for (const auto& [key, value] : star.as_dict().entries()) {
       if (!key.is_string()) return TypeError("keywords must be strings");
-      const bool given_twice =
-          std::any_of(arguments.named.begin(), arguments.named.end(),
-                      [&, &name = key](const auto& other) { return other.first == name.as_string(); });
+      const bool given_twice = std::any_of(
+          arguments.named.begin(), arguments.named.end(),
+          [&, &name = key](const auto& other) { return other.first == name.as_string(); });
       if (given_twice) {
         return TypeError("the argument '" + key.as_string() + "' is given twice");
       }

@@ -66,7 +66,9 @@ class Lexer {
   char Peek(size_t offset = 0) const {
     return at_ + offset < source_.size() ? source_[at_ + offset] : '\0';
   }
-  bool StartsWith(std::string_view text) const { return source_.compare(at_, text.size(), text) == 0; }
+  bool StartsWith(std::string_view text) const {
+    return source_.compare(at_, text.size(), text) == 0;
+  }
 
   void Advance(size_t to) {
     line_ += static_cast<int>(std::count(source_.begin() + static_cast<std::ptrdiff_t>(at_),
@@ -213,7 +215,8 @@ class Lexer {
 
   bool CodeEnd(bool is_print) {
     const size_t sign = Peek() == '-' || (Peek() == '+' && !is_print) ? 1 : 0;
-    if (source_.compare(at_ + std::min(sign, source_.size() - at_), 2, is_print ? "}}" : "%}") != 0) {
+    if (source_.compare(at_ + std::min(sign, source_.size() - at_), 2, is_print ? "}}" : "%}") !=
+        0) {
       return false;
     }
     const char sign_char = sign != 0 ? Peek() : '\0';
@@ -317,8 +320,8 @@ class Lexer {
     const auto [stop, error] =
         std::from_chars(text.data(), text.data() + text.size(), tokens_.back().integer, base);
     if (error != std::errc()) {
-      return Unsupported(fmt::format("line {}: the integer {} is beyond 64 bits", line_,
-                                     text.substr(0, 40)));
+      return Unsupported(
+          fmt::format("line {}: the integer {} is beyond 64 bits", line_, text.substr(0, 40)));
     }
     Advance(end);
     return OkStatus();
@@ -375,7 +378,8 @@ class Lexer {
     const char* begin = source_.data() + *at;
     const char* end = source_.data() + std::min(*at + digits, source_.size());
     const auto [stop, error] = std::from_chars(begin, end, code, base);
-    if (error != std::errc() || stop != begin + digits) return Error("a truncated escape in a string");
+    if (error != std::errc() || stop != begin + digits)
+      return Error("a truncated escape in a string");
     if (code > 0x10FFFF) return Error("an escape beyond Unicode in a string");
     if (code >= 0xD800 && code < 0xE000) {
       return Unsupported(fmt::format("line {}: a surrogate escape in a string", line_));
@@ -387,8 +391,8 @@ class Lexer {
 
   Status Operator(std::string* open) {
     static constexpr std::string_view kOperators[] = {
-        "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]",
-        "(",  ")",  "{",  "}",  ">",  "<",  "=", ".", ":", "|", ",", ";"};
+        "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+        "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
     const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
                                      [&](std::string_view op) { return StartsWith(op); });
     if (found == std::end(kOperators)) {
@@ -397,7 +401,8 @@ class Lexer {
       return Error(fmt::format("unexpected character '{}'", source_.substr(at_, next - at_)));
     }
     const std::string op(*found);
-    if (op == "(" || op == "[" || op == "{") open->push_back(op == "(" ? ')' : op == "[" ? ']' : '}');
+    if (op == "(" || op == "[" || op == "{")
+      open->push_back(op == "(" ? ')' : op == "[" ? ']' : '}');
     if (op == ")" || op == "]" || op == "}") {
       if (open->empty()) return Error("unexpected '" + op + "'");
       if (open->back() != op[0]) {

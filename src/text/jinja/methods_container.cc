@@ -29,9 +29,8 @@ Result<Value> ListCopy(Runtime&, const Value& self, BoundArguments&) {
 Result<Value> ListCount(Runtime& runtime, const Value& self, BoundArguments& arguments) {
   const auto& items = self.as_list().items;
   OCTAVO_RETURN_IF_ERROR(runtime.ChargeSteps(static_cast<int64_t>(items.size())));
-  return Value::Int(std::count_if(items.begin(), items.end(), [&](const Value& item) {
-    return Equal(item, arguments[0]);
-  }));
+  return Value::Int(std::count_if(items.begin(), items.end(),
+                                  [&](const Value& item) { return Equal(item, arguments[0]); }));
 }
 
 Result<Value> ListIndex(Runtime& runtime, const Value& self, BoundArguments& arguments) {

@@ -92,8 +92,8 @@ Result<Value> HasAffix(const Value& self, const BoundArguments& arguments, bool 
       return TypeError(fmt::format("the argument must be a string or a tuple of strings, not {}",
                                    affix.type_name()));
     }
-    const bool has = at_end ? inside.ends_with(affix.as_string())
-                            : inside.starts_with(affix.as_string());
+    const bool has =
+        at_end ? inside.ends_with(affix.as_string()) : inside.starts_with(affix.as_string());
     if (has && !window.empty) return Value::Bool(true);
   }
   return Value::Bool(false);
@@ -192,7 +192,8 @@ Result<Value> Split(Runtime& runtime, const Value& self, const BoundArguments& a
   }
   // From the right every cut at white space reads all that is left.
   if (at_space && from_right) {
-    OCTAVO_RETURN_IF_ERROR(runtime.ChargeBytes(static_cast<int64_t>(most * (text.size() / 16 + 1))));
+    OCTAVO_RETURN_IF_ERROR(
+        runtime.ChargeBytes(static_cast<int64_t>(most * (text.size() / 16 + 1))));
   }
   OCTAVO_RETURN_IF_ERROR(runtime.ChargeItems(3 * most));
   return Value::MakeList(at_space ? SplitAtSpace(text, limit, from_right)
@@ -211,8 +212,8 @@ Result<Value> Partition(Runtime& runtime, const Value& self, const BoundArgument
     return last ? Value::MakeTuple({Made(""), Made(""), Made(text)})
                 : Value::MakeTuple({Made(text), Made(""), Made("")});
   }
-  return Value::MakeTuple({Made(text.substr(0, place)), Made(separator),
-                           Made(text.substr(place + separator.size()))});
+  return Value::MakeTuple(
+      {Made(text.substr(0, place)), Made(separator), Made(text.substr(place + separator.size()))});
 }
 
 // Not empty, and all characters are of the class.
@@ -239,32 +240,68 @@ Result<bool> IsNumericBeyondDecimal(char32_t code) {
 
 }  // namespace
 
-#define JINJA_STRING_METHOD(name)                                                     \
+#define JINJA_STRING_METHOD(name)                                                  \
   Result<Value> String##name([[maybe_unused]] Runtime& runtime, const Value& self, \
                              [[maybe_unused]] BoundArguments& arguments)
 
-JINJA_STRING_METHOD(Capitalize) { return Changed(runtime, self, Capitalize); }
-JINJA_STRING_METHOD(Casefold) { return Changed(runtime, self, CaseFold); }
-JINJA_STRING_METHOD(Lower) { return Changed(runtime, self, Lower); }
-JINJA_STRING_METHOD(Swapcase) { return Changed(runtime, self, SwapCase); }
-JINJA_STRING_METHOD(Title) { return Changed(runtime, self, Title); }
-JINJA_STRING_METHOD(Upper) { return Changed(runtime, self, Upper); }
+JINJA_STRING_METHOD(Capitalize) {
+  return Changed(runtime, self, Capitalize);
+}
+JINJA_STRING_METHOD(Casefold) {
+  return Changed(runtime, self, CaseFold);
+}
+JINJA_STRING_METHOD(Lower) {
+  return Changed(runtime, self, Lower);
+}
+JINJA_STRING_METHOD(Swapcase) {
+  return Changed(runtime, self, SwapCase);
+}
+JINJA_STRING_METHOD(Title) {
+  return Changed(runtime, self, Title);
+}
+JINJA_STRING_METHOD(Upper) {
+  return Changed(runtime, self, Upper);
+}
 
-JINJA_STRING_METHOD(Strip) { return Stripped(self, arguments, Side::kBoth); }
-JINJA_STRING_METHOD(Lstrip) { return Stripped(self, arguments, Side::kLeft); }
-JINJA_STRING_METHOD(Rstrip) { return Stripped(self, arguments, Side::kRight); }
+JINJA_STRING_METHOD(Strip) {
+  return Stripped(self, arguments, Side::kBoth);
+}
+JINJA_STRING_METHOD(Lstrip) {
+  return Stripped(self, arguments, Side::kLeft);
+}
+JINJA_STRING_METHOD(Rstrip) {
+  return Stripped(self, arguments, Side::kRight);
+}
 
-JINJA_STRING_METHOD(Startswith) { return HasAffix(self, arguments, false); }
-JINJA_STRING_METHOD(Endswith) { return HasAffix(self, arguments, true); }
+JINJA_STRING_METHOD(Startswith) {
+  return HasAffix(self, arguments, false);
+}
+JINJA_STRING_METHOD(Endswith) {
+  return HasAffix(self, arguments, true);
+}
 
-JINJA_STRING_METHOD(Center) { return Justified(runtime, self, arguments, Justify::kCenter); }
-JINJA_STRING_METHOD(Ljust) { return Justified(runtime, self, arguments, Justify::kLeft); }
-JINJA_STRING_METHOD(Rjust) { return Justified(runtime, self, arguments, Justify::kRight); }
+JINJA_STRING_METHOD(Center) {
+  return Justified(runtime, self, arguments, Justify::kCenter);
+}
+JINJA_STRING_METHOD(Ljust) {
+  return Justified(runtime, self, arguments, Justify::kLeft);
+}
+JINJA_STRING_METHOD(Rjust) {
+  return Justified(runtime, self, arguments, Justify::kRight);
+}
 
-JINJA_STRING_METHOD(Split) { return Split(runtime, self, arguments, false); }
-JINJA_STRING_METHOD(Rsplit) { return Split(runtime, self, arguments, true); }
-JINJA_STRING_METHOD(Partition) { return Partition(runtime, self, arguments, false); }
-JINJA_STRING_METHOD(Rpartition) { return Partition(runtime, self, arguments, true); }
+JINJA_STRING_METHOD(Split) {
+  return Split(runtime, self, arguments, false);
+}
+JINJA_STRING_METHOD(Rsplit) {
+  return Split(runtime, self, arguments, true);
+}
+JINJA_STRING_METHOD(Partition) {
+  return Partition(runtime, self, arguments, false);
+}
+JINJA_STRING_METHOD(Rpartition) {
+  return Partition(runtime, self, arguments, true);
+}
 
 JINJA_STRING_METHOD(Splitlines) {
   const std::vector<std::string> lines = SplitLines(self.as_string(), arguments.Truthy(0, false));
@@ -282,8 +319,12 @@ JINJA_STRING_METHOD(Rfind) {
   OCTAVO_ASSIGN_OR_RETURN(const int64_t place, Find(runtime, self, arguments, true));
   return Value::Int(place);
 }
-JINJA_STRING_METHOD(Index) { return FindOrFail(runtime, self, arguments, false); }
-JINJA_STRING_METHOD(Rindex) { return FindOrFail(runtime, self, arguments, true); }
+JINJA_STRING_METHOD(Index) {
+  return FindOrFail(runtime, self, arguments, false);
+}
+JINJA_STRING_METHOD(Rindex) {
+  return FindOrFail(runtime, self, arguments, true);
+}
 
 JINJA_STRING_METHOD(Count) {
   const std::string& text = self.as_string();
@@ -371,8 +412,8 @@ JINJA_STRING_METHOD(Zfill) {
   const auto length = static_cast<int64_t>(CountCodePoints(text));
   if (width <= length) return Made(text);
   const size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
-  return Value::String(text.substr(0, sign) + std::string(static_cast<size_t>(width - length), '0') +
-                       text.substr(sign));
+  return Value::String(text.substr(0, sign) +
+                       std::string(static_cast<size_t>(width - length), '0') + text.substr(sign));
 }
 
 JINJA_STRING_METHOD(Expandtabs) {
@@ -399,7 +440,9 @@ JINJA_STRING_METHOD(Expandtabs) {
   return Value::String(std::move(out));
 }
 
-JINJA_STRING_METHOD(Format) { return BraceFormat(runtime, self, arguments.rest, arguments.named); }
+JINJA_STRING_METHOD(Format) {
+  return BraceFormat(runtime, self, arguments.rest, arguments.named);
+}
 
 JINJA_STRING_METHOD(FormatMap) {
   if (!arguments[0].is_dict()) return TypeError("format_map needs a dict");
@@ -410,9 +453,15 @@ JINJA_STRING_METHOD(FormatMap) {
   return BraceFormat(runtime, self, {}, named);
 }
 
-JINJA_STRING_METHOD(Isspace) { return All(self, IsSpace); }
-JINJA_STRING_METHOD(Isalpha) { return All(self, IsAlphabetic); }
-JINJA_STRING_METHOD(Isdecimal) { return All(self, IsDecimal); }
+JINJA_STRING_METHOD(Isspace) {
+  return All(self, IsSpace);
+}
+JINJA_STRING_METHOD(Isalpha) {
+  return All(self, IsAlphabetic);
+}
+JINJA_STRING_METHOD(Isdecimal) {
+  return All(self, IsDecimal);
+}
 JINJA_STRING_METHOD(Isascii) {
   const std::string& text = self.as_string();
   return Value::Bool(std::all_of(text.begin(), text.end(),
@@ -455,8 +504,12 @@ bool OnlyCase(const std::string& text, bool upper) {
 
 }  // namespace
 
-JINJA_STRING_METHOD(Isupper) { return Value::Bool(OnlyCase(self.as_string(), true)); }
-JINJA_STRING_METHOD(Islower) { return Value::Bool(OnlyCase(self.as_string(), false)); }
+JINJA_STRING_METHOD(Isupper) {
+  return Value::Bool(OnlyCase(self.as_string(), true));
+}
+JINJA_STRING_METHOD(Islower) {
+  return Value::Bool(OnlyCase(self.as_string(), false));
+}
 
 JINJA_STRING_METHOD(Istitle) {
   const std::string& text = self.as_string();

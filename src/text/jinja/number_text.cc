@@ -56,7 +56,8 @@ std::optional<int64_t> ParsePythonInt(std::string_view text, int base) {
   if (rest.empty() || rest[0] == '-') return std::nullopt;
   const std::string number = (negative ? "-" : "") + std::string(rest);
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value, base);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), value, base);
   if (error != std::errc() || end != number.data() + number.size()) return std::nullopt;
   return value;
 }
@@ -75,7 +76,8 @@ std::optional<double> ParsePythonFloat(std::string_view text) {
     return sign(std::numeric_limits<double>::infinity());
   }
   if (number == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (number.empty() || number[0] == '-' || (number[0] != '.' && DecimalValue(static_cast<unsigned char>(number[0])) < 0)) {
+  if (number.empty() || number[0] == '-' ||
+      (number[0] != '.' && DecimalValue(static_cast<unsigned char>(number[0])) < 0)) {
     return std::nullopt;
   }
   double value = 0;

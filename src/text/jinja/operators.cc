@@ -123,9 +123,9 @@ Result<Value> AddSequences(Runtime& runtime, const Value& a, const Value& b) {
     const std::string& right = b.as_string();
     OCTAVO_RETURN_IF_ERROR(runtime.ChargeBytes(static_cast<int64_t>(left.size() + right.size())));
     if (!markup) return Value::String(left + right);
-    return Value::String((a.is_markup() ? left : EscapeHtml(left)) +
-                             (b.is_markup() ? right : EscapeHtml(right)),
-                         true);
+    return Value::String(
+        (a.is_markup() ? left : EscapeHtml(left)) + (b.is_markup() ? right : EscapeHtml(right)),
+        true);
   }
   const List& left = a.as_list();
   const List& right = b.as_list();
@@ -207,8 +207,8 @@ Result<bool> Contains(Runtime& runtime, const Value& item, const Value& containe
   if (container.is_string()) {
     if (item.is_undefined()) return UseOfUndefined(item);
     if (!item.is_string()) {
-      return TypeError(fmt::format("'in <string>' requires string as left operand, not {}",
-                                   item.type_name()));
+      return TypeError(
+          fmt::format("'in <string>' requires string as left operand, not {}", item.type_name()));
     }
     OCTAVO_RETURN_IF_ERROR(runtime.ChargeSearch(container.as_string(), item.as_string()));
     return container.as_string().find(item.as_string()) != std::string::npos;
@@ -220,8 +220,7 @@ Result<bool> Contains(Runtime& runtime, const Value& item, const Value& containe
     return container.as_dict().Find(item) != nullptr;
   }
   if (!container.is_list() && !container.is_undefined() && container.As<Iterator>() == nullptr) {
-    return TypeError(
-        fmt::format("argument of type '{}' is not iterable", container.type_name()));
+    return TypeError(fmt::format("argument of type '{}' is not iterable", container.type_name()));
   }
   OCTAVO_ASSIGN_OR_RETURN(const std::vector<Value> items, Iterate(runtime, container));
   return std::any_of(items.begin(), items.end(), [&](const Value& v) { return Equal(v, item); });
@@ -230,7 +229,7 @@ Result<bool> Contains(Runtime& runtime, const Value& item, const Value& containe
 // Comparing big values again and again is work too.
 Status ChargeComparison(Runtime& runtime, const Value& a, const Value& b) {
   if (a.is_string() && b.is_string()) {
-    return runtime.ChargeBytes(static_cast<int64_t>(a.as_string().size() / 16));
+    return runtime.ChargeBytes(static_cast<int64_t>(a.as_string().size() / 4));
   }
   if (!a.is_list() && !a.is_dict()) return OkStatus();
   if (!b.is_list() && !b.is_dict()) return OkStatus();
@@ -256,7 +255,7 @@ Result<bool> FindItem(Runtime& runtime, const Value& value, const Value& key, Va
   }
   if (value.is_string()) {
     const std::string& text = value.as_string();
-    OCTAVO_RETURN_IF_ERROR(runtime.ChargeBytes(static_cast<int64_t>(text.size() / 16)));
+    OCTAVO_RETURN_IF_ERROR(runtime.ChargeBytes(static_cast<int64_t>(text.size() / 4)));
     const int64_t index = IndexOf(key, CountCodePoints(text));
     if (index < 0) return false;
     size_t at = 0;
@@ -313,8 +312,7 @@ Result<Value> Apply(Runtime& runtime, BinaryOperator op, const Value& a, const V
       return AddSequences(runtime, a, b);
     }
     if (a.is_string()) {
-      return TypeError(
-          fmt::format("can only concatenate str (not \"{}\") to str", b.type_name()));
+      return TypeError(fmt::format("can only concatenate str (not \"{}\") to str", b.type_name()));
     }
   }
   if (op == BinaryOperator::kMultiply) {
@@ -411,12 +409,11 @@ Result<Value> GetAttribute(Runtime& runtime, const Value& value, std::string_vie
   OCTAVO_ASSIGN_OR_RETURN(const AttributeKind kind, FindAttribute(value, name, &found));
   if (kind == AttributeKind::kFound) return found;
   if (kind == AttributeKind::kForbidden) {
-    return Value::UndefinedBecause(fmt::format("access to attribute '{}' of '{}' object is unsafe",
-                                               name, value.type_name()));
+    return Value::UndefinedBecause(
+        fmt::format("access to attribute '{}' of '{}' object is unsafe", name, value.type_name()));
   }
-  OCTAVO_ASSIGN_OR_RETURN(
-      const bool has_item,
-      FindItem(runtime, value, Value::String(std::string(name)), &found));
+  OCTAVO_ASSIGN_OR_RETURN(const bool has_item,
+                          FindItem(runtime, value, Value::String(std::string(name)), &found));
   return has_item ? found : Value::UndefinedBecause(MissingAttribute(value, name));
 }
 

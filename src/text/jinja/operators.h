@@ -13,7 +13,16 @@
 namespace octavo::jinja {
 
 enum class BinaryOperator { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kPower };
-enum class Comparison { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kIn, kNotIn };
+enum class Comparison {
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kIn,
+  kNotIn
+};
 
 Result<Value> Apply(Runtime& runtime, BinaryOperator op, const Value& a, const Value& b);
 Result<Value> Negate(const Value& value);

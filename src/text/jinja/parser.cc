@@ -32,7 +32,9 @@ class Parser {
     if (at_ + 1 < tokens_.size()) ++at_;
   }
   bool At(TokenKind kind) const { return Current().kind == kind; }
-  bool AtName(std::string_view name) const { return At(TokenKind::kName) && Current().text == name; }
+  bool AtName(std::string_view name) const {
+    return At(TokenKind::kName) && Current().text == name;
+  }
   bool AtOperator(std::string_view op) const {
     return At(TokenKind::kOperator) && Current().text == op;
   }
@@ -94,7 +96,8 @@ class Parser {
   template <typename T>
   class Scoped {
    public:
-    Scoped(T& member, T value) : member_(member), before_(std::exchange(member, std::move(value))) {}
+    Scoped(T& member, T value)
+        : member_(member), before_(std::exchange(member, std::move(value))) {}
     ~Scoped() { member_ = std::move(before_); }
     Scoped(const Scoped&) = delete;
     Scoped& operator=(const Scoped&) = delete;
@@ -124,7 +127,8 @@ class Parser {
     count(node->arguments.star);
     count(node->arguments.double_star);
     if (node->depth > kMaxTreeDepth) {
-      return ErrorAt(node->line, fmt::format("an expression of more than {} levels", kMaxTreeDepth));
+      return ErrorAt(node->line,
+                     fmt::format("an expression of more than {} levels", kMaxTreeDepth));
     }
     return node;
   }
@@ -200,9 +204,9 @@ class Parser {
 
   bool SkipComparison(Comparison* comparison) {
     static constexpr std::pair<std::string_view, Comparison> kSymbols[] = {
-        {"==", Comparison::kEqual},     {"!=", Comparison::kNotEqual},
-        {"<", Comparison::kLess},       {"<=", Comparison::kLessEqual},
-        {">", Comparison::kGreater},    {">=", Comparison::kGreaterEqual}};
+        {"==", Comparison::kEqual},  {"!=", Comparison::kNotEqual},
+        {"<", Comparison::kLess},    {"<=", Comparison::kLessEqual},
+        {">", Comparison::kGreater}, {">=", Comparison::kGreaterEqual}};
     for (const auto& [symbol, meaning] : kSymbols) {
       if (SkipOperator(symbol)) {
         *comparison = meaning;
@@ -299,7 +303,8 @@ class Parser {
       OCTAVO_ASSIGN_OR_RETURN(node, ParsePrimary());
     }
     OCTAVO_ASSIGN_OR_RETURN(node, ParsePostfix(std::move(node)));
-    return with_filters ? ParseFiltersAndTests(std::move(node)) : Result<ExpressionPtr>(std::move(node));
+    return with_filters ? ParseFiltersAndTests(std::move(node))
+                        : Result<ExpressionPtr>(std::move(node));
   }
 
   ExpressionPtr MakeConstant(Value value, int line) const {
@@ -494,7 +499,8 @@ class Parser {
       return OkStatus();
     }
     if (arguments->double_star != nullptr) return Error("an argument behind '**'");
-    const bool named = At(TokenKind::kName) && Ahead().kind == TokenKind::kOperator && Ahead().text == "=";
+    const bool named =
+        At(TokenKind::kName) && Ahead().kind == TokenKind::kOperator && Ahead().text == "=";
     if (named) {
       std::string name = Current().text;
       Next();
@@ -639,8 +645,8 @@ class Parser {
     }
     if (end.empty()) return block;
     tag_ = opened_by;
-    return ErrorAt(opened_at, fmt::format("unexpected end of template, {{% {} %}} is missing",
-                                          end.back()));
+    return ErrorAt(opened_at,
+                   fmt::format("unexpected end of template, {{% {} %}} is missing", end.back()));
   }
 
   Status AppendPrint(Block* block) {
@@ -661,16 +667,23 @@ class Parser {
       std::string_view name;
       Result<std::unique_ptr<Statement>> (Parser::*parse)();
     };
-    static constexpr Tag kTags[] = {
-        {"for", &Parser::ParseFor},           {"if", &Parser::ParseIf},
-        {"set", &Parser::ParseSet},           {"with", &Parser::ParseWith},
-        {"macro", &Parser::ParseMacro},       {"call", &Parser::ParseCallBlock},
-        {"filter", &Parser::ParseFilterBlock}, {"block", &Parser::ParseNamedBlock},
-        {"autoescape", &Parser::ParseAutoescape}, {"generation", &Parser::ParseGeneration},
-        {"print", &Parser::ParsePrint},       {"break", &Parser::ParseLoopControl},
-        {"continue", &Parser::ParseLoopControl}, {"include", &Parser::ParseNoLoader},
-        {"import", &Parser::ParseNoLoader},   {"from", &Parser::ParseNoLoader},
-        {"extends", &Parser::ParseNoLoader}};
+    static constexpr Tag kTags[] = {{"for", &Parser::ParseFor},
+                                    {"if", &Parser::ParseIf},
+                                    {"set", &Parser::ParseSet},
+                                    {"with", &Parser::ParseWith},
+                                    {"macro", &Parser::ParseMacro},
+                                    {"call", &Parser::ParseCallBlock},
+                                    {"filter", &Parser::ParseFilterBlock},
+                                    {"block", &Parser::ParseNamedBlock},
+                                    {"autoescape", &Parser::ParseAutoescape},
+                                    {"generation", &Parser::ParseGeneration},
+                                    {"print", &Parser::ParsePrint},
+                                    {"break", &Parser::ParseLoopControl},
+                                    {"continue", &Parser::ParseLoopControl},
+                                    {"include", &Parser::ParseNoLoader},
+                                    {"import", &Parser::ParseNoLoader},
+                                    {"from", &Parser::ParseNoLoader},
+                                    {"extends", &Parser::ParseNoLoader}};
     const std::string name = Current().text;
     const auto* tag = std::find_if(std::begin(kTags), std::end(kTags),
                                    [&](const Tag& t) { return t.name == name; });
@@ -917,8 +930,8 @@ class Parser {
   Result<std::unique_ptr<Statement>> ParseLoopControl() {
     const bool is_break = tag_ == "break";
     if (open_loops_ == 0) return Error("outside of a loop");
-    auto statement = MakeStatement(is_break ? StatementKind::kBreak : StatementKind::kContinue,
-                                   Current().line);
+    auto statement =
+        MakeStatement(is_break ? StatementKind::kBreak : StatementKind::kContinue, Current().line);
     OCTAVO_RETURN_IF_ERROR(ExpectBlockEnd());
     return statement;
   }

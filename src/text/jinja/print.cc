@@ -108,7 +108,8 @@ class Printer {
 
 class JsonPrinter {
  public:
-  JsonPrinter(Runtime& runtime, const JsonOptions& options) : runtime_(runtime), options_(options) {}
+  JsonPrinter(Runtime& runtime, const JsonOptions& options)
+      : runtime_(runtime), options_(options) {}
   std::string Take() { return std::move(out_); }
 
   Status Write(const Value& value, int depth) {
@@ -164,8 +165,7 @@ class JsonPrinter {
     if (key.is_bool()) return std::string(key.as_bool() ? "true" : "false");
     if (key.is_int()) return std::to_string(key.as_int());
     if (key.is_float()) return Float(key.as_double());
-    return InvalidArgument(
-        fmt::format("tojson: a key of type {} is not JSON", key.type_name()));
+    return InvalidArgument(fmt::format("tojson: a key of type {} is not JSON", key.type_name()));
   }
 
   Status WriteDict(const Dict& dict, int depth) {
@@ -239,12 +239,23 @@ std::string EscapeHtml(std::string_view text) {
   out.reserve(text.size());
   for (char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&#34;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;

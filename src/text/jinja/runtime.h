@@ -16,8 +16,8 @@ class Object;
 
 // A template is a program from a stranger; each bound ends it with an error instead of a hang.
 struct Limits {
-  int64_t max_steps = 10'000'000;               // nodes evaluated and items visited
-  int64_t max_bytes = int64_t{512} << 20;       // of all values made, whether they live or not
+  int64_t max_steps = 10'000'000;          // nodes evaluated and items visited
+  int64_t max_bytes = int64_t{512} << 20;  // of all values made, whether they live or not
   int64_t max_output_bytes = int64_t{64} << 20;
   int max_depth = 400;  // nodes open at once; a macro call takes about seven
 };
@@ -27,13 +27,15 @@ class Runtime {
   Runtime(const Limits& limits, const std::tm& now) : limits_(limits), now_(now) {}
 
   Status ChargeSteps(int64_t count) {
+    if (count > limits_.max_steps - steps_) return TooManySteps();
     steps_ += count;
-    return steps_ <= limits_.max_steps ? OkStatus() : TooManySteps();
+    return OkStatus();
   }
   // To be called before memory is taken.
   Status ChargeBytes(int64_t count) {
+    if (count < 0 || count > limits_.max_bytes - bytes_) return TooManyBytes();
     bytes_ += count;
-    return count >= 0 && bytes_ <= limits_.max_bytes ? OkStatus() : TooManyBytes();
+    return OkStatus();
   }
   // For `count` items of a new list.
   Status ChargeItems(size_t count);

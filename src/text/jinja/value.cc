@@ -70,11 +70,13 @@ bool DictsEqual(const Dict& a, const Dict& b) {
 }  // namespace
 
 Value Value::UndefinedBecause(std::string reason) {
-  return Value(Data(Undefined{std::make_shared<const std::string>(std::move(reason))}));
+  return Value(std::in_place_type<Undefined>,
+               Undefined{std::make_shared<const std::string>(std::move(reason))});
 }
 
 Value Value::String(std::string text, bool markup) {
-  return Value(Data(Text{std::make_shared<const std::string>(std::move(text)), markup}));
+  return Value(std::in_place_type<Text>,
+               Text{std::make_shared<const std::string>(std::move(text)), markup});
 }
 
 Value Value::MakeList(std::vector<Value> items, ListKind kind) {
@@ -82,7 +84,7 @@ Value Value::MakeList(std::vector<Value> items, ListKind kind) {
   list->kind = kind;
   list->depth = DepthOf(items);
   list->items = std::move(items);
-  return Value(Data(std::shared_ptr<const List>(std::move(list))));
+  return Value(std::in_place_type<std::shared_ptr<const List>>, std::move(list));
 }
 
 Value Value::MakeGroup(Value grouper, Value items) {
@@ -91,7 +93,7 @@ Value Value::MakeGroup(Value grouper, Value items) {
   list->is_group = true;
   list->items = {std::move(grouper), std::move(items)};
   list->depth = DepthOf(list->items);
-  return Value(Data(std::shared_ptr<const List>(std::move(list))));
+  return Value(std::in_place_type<std::shared_ptr<const List>>, std::move(list));
 }
 
 Value Value::MakeRange(int64_t start, int64_t stop, int64_t step, std::vector<Value> items) {
@@ -101,15 +103,16 @@ Value Value::MakeRange(int64_t start, int64_t stop, int64_t step, std::vector<Va
   list->start = start;
   list->stop = stop;
   list->step = step;
-  return Value(Data(std::shared_ptr<const List>(std::move(list))));
+  return Value(std::in_place_type<std::shared_ptr<const List>>, std::move(list));
 }
 
 Value Value::MakeDict(Dict dict) {
-  return Value(Data(std::shared_ptr<const Dict>(std::make_shared<Dict>(std::move(dict)))));
+  return Value(std::in_place_type<std::shared_ptr<const Dict>>,
+               std::make_shared<Dict>(std::move(dict)));
 }
 
 Value Value::MakeObject(std::shared_ptr<Object> object) {
-  return Value(Data(std::move(object)));
+  return Value(std::in_place_type<std::shared_ptr<Object>>, std::move(object));
 }
 
 Result<Value> Value::FromJson(const octavo::Value& json) {

@@ -40,13 +40,15 @@ enum class ListKind { kList, kTuple, kKeys, kValues, kItems, kRange };
 // Lists and dicts never change once they are made (the sandbox has no append), so values share
 // them.
 class Value {
+  struct NoneType {};
+
  public:
   Value() = default;
   static Value UndefinedBecause(std::string reason);
-  static Value None() { return Value(Data(std::in_place_index<1>)); }
-  static Value Bool(bool value) { return Value(Data(value)); }
-  static Value Int(int64_t value) { return Value(Data(value)); }
-  static Value Float(double value) { return Value(Data(value)); }
+  static Value None() { return Value(std::in_place_type<NoneType>); }
+  static Value Bool(bool value) { return Value(std::in_place_type<bool>, value); }
+  static Value Int(int64_t value) { return Value(std::in_place_type<int64_t>, value); }
+  static Value Float(double value) { return Value(std::in_place_type<double>, value); }
   static Value String(std::string text, bool markup = false);
   static Value MakeList(std::vector<Value> items, ListKind kind = ListKind::kList);
   static Value MakeTuple(std::vector<Value> items) {
@@ -101,11 +103,13 @@ class Value {
   int depth() const;
 
  private:
-  struct NoneType {};
-  using Data = std::variant<Undefined, NoneType, bool, int64_t, double, Text,
-                            std::shared_ptr<const List>, std::shared_ptr<const Dict>,
-                            std::shared_ptr<Object>>;
-  explicit Value(Data data) : data_(std::move(data)) {}
+  using Data =
+      std::variant<Undefined, NoneType, bool, int64_t, double, Text, std::shared_ptr<const List>,
+                   std::shared_ptr<const Dict>, std::shared_ptr<Object>>;
+  // Built in place: moving the variant makes GCC 12 warn of uninitialized members.
+  template <typename T, typename... Arguments>
+  explicit Value(std::in_place_type_t<T> type, Arguments&&... arguments)
+      : data_(type, std::forward<Arguments>(arguments)...) {}
   Data data_;
 };
 

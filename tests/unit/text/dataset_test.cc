@@ -68,7 +68,8 @@ TEST_F(DatasetTest, ShufflesBySeedAlone) {
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
   ASSERT_EQ(dataset->samples.size(), 10U);
   const std::vector<int64_t> order = Rng(7).Permutation(50);
-  for (size_t i = 0; i < 10; ++i) EXPECT_EQ(dataset->samples[i], Ids{static_cast<TokenId>(order[i])});
+  for (size_t i = 0; i < 10; ++i)
+    EXPECT_EQ(dataset->samples[i], Ids{static_cast<TokenId>(order[i])});
 }
 
 TEST_F(DatasetTest, UsesAllRowsWhereFewerAreThereThanAsked) {
@@ -106,9 +107,9 @@ TEST_F(DatasetTest, PutsOneBosBeforeText) {
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   const auto bos = tokenizer->bos_added_by_encode();
   ASSERT_TRUE(bos.has_value());
-  const auto dataset = ReadDataset(
-      Write("{\"text\": \"Once upon a time\"}\n{\"text\": \"<s>Once upon a time\"}\n"), InOrder(2),
-      &*tokenizer, nullptr);
+  const auto dataset =
+      ReadDataset(Write("{\"text\": \"Once upon a time\"}\n{\"text\": \"<s>Once upon a time\"}\n"),
+                  InOrder(2), &*tokenizer, nullptr);
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
   for (const Ids& ids : dataset->samples) {
     ASSERT_GE(ids.size(), 2U);
@@ -123,8 +124,7 @@ TEST_F(DatasetTest, LeavesTheBosOfAChatToTheTemplate) {
   const auto bos = tokenizer->bos_added_by_encode();
   Value special;
   special.Set("bos_token", "<s>");
-  const auto with_bos =
-      ChatTemplate::Compile("{{ bos_token }}{{ messages[0].content }}", special);
+  const auto with_bos = ChatTemplate::Compile("{{ bos_token }}{{ messages[0].content }}", special);
   const auto without = ChatTemplate::Compile("{{ messages[0].content }}", special);
   const auto path = Write("{\"messages\": [{\"role\": \"user\", \"content\": \"Lily ran\"}]}\n");
   const auto first = ReadDataset(path, InOrder(1), &*tokenizer, &*with_bos);
