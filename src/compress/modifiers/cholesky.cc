@@ -121,7 +121,8 @@ void InvertLowerTriangle(std::span<const float> lower, int64_t k, std::span<floa
       const PanelSquare& corner = corners[static_cast<size_t>(i)];
       float* out = inverse.data() + row * k + column;
       if (i == j) {
-        for (int64_t r = 0; r < rows; ++r) std::copy_n(&corner[r * kPanel], columns, out + r * k);
+        for (int64_t r = 0; r < rows; ++r)
+          std::copy_n(corner.data() + r * kPanel, columns, out + r * k);
         continue;
       }
       SgemmTile(false, false, rows, columns, row - column, 1.0F, lower.data() + row * k + column, k,

@@ -33,8 +33,9 @@ std::vector<int64_t> SweepOrder(std::span<const float> h, int64_t k, bool by_dia
   std::vector<int64_t> order(static_cast<size_t>(k));
   std::iota(order.begin(), order.end(), int64_t{0});
   if (by_diagonal) {
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-      return h[static_cast<size_t>(a * k + a)] > h[static_cast<size_t>(b * k + b)];
+    const auto diagonal = [&](int64_t j) { return h[static_cast<size_t>(j * k + j)]; };
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return diagonal(a) != diagonal(b) ? diagonal(a) > diagonal(b) : a < b;
     });
   }
   return order;
