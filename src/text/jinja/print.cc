@@ -178,7 +178,7 @@ class JsonPrinter {
       entries.push_back(&entry);
     }
     if (options_.sort_keys) {
-      std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) {
+      std::sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) {
         return a->first.as_string() < b->first.as_string();
       });
     }
