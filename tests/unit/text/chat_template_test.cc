@@ -76,7 +76,7 @@ TEST(ChatTemplate, RendersPublishedTemplatesAsTransformersDoes) {
   ASSERT_TRUE(index.ok());
   const std::vector<Value> chats = ReadRows(kData / "chats.jsonl");
   ASSERT_EQ(chats.size(), 49U);
-  ASSERT_EQ(index->as_object().size(), 7U);
+  ASSERT_GE(index->as_object().size(), 7U);
   for (const auto& [name, special_tokens] : index->as_object()) {
     CheckTemplate(name, special_tokens, chats);
   }
