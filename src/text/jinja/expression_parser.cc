@@ -1,5 +1,7 @@
 #include "text/jinja/expression_parser.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace octavo::jinja {
@@ -9,6 +11,14 @@ namespace {
 constexpr int kMaxTreeDepth = 300;  // of an expression: a + b + c ... is one level each
 
 }  // namespace
+
+Status ExpressionParser::ErrorAt(int line, std::string_view message) const {
+  return CorruptFile(fmt::format("line {}: {}{}", line, Where(), message));
+}
+
+Status ExpressionParser::Expected(std::string_view what) const {
+  return Error(fmt::format("expected {}, found {}", what, Describe(Current())));
+}
 
 ExpressionPtr ExpressionParser::Make(ExpressionKind kind, int line) const {
   auto node = std::make_unique<Expression>();

@@ -1,8 +1,6 @@
 // Jinja's expressions: the half of the parser below the tags.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -46,18 +44,14 @@ class ExpressionParser {
   }
 
   Status Error(std::string_view message) const { return ErrorAt(Current().line, message); }
-  Status ErrorAt(int line, std::string_view message) const {
-    return CorruptFile(fmt::format("line {}: {}{}", line, Where(), message));
-  }
+  Status ErrorAt(int line, std::string_view message) const;
   // "{% for %}: ", the tag that is being read.
   std::string Where() const {
     return tag_.empty() ? "" : tag_ == "{{" ? "{{ }}: " : "{% " + tag_ + " %}: ";
   }
-  Status Expected(std::string_view what) const {
-    return Error(fmt::format("expected {}, found {}", what, Describe(Current())));
-  }
+  Status Expected(std::string_view what) const;
   Status ExpectOperator(std::string_view op) {
-    return SkipOperator(op) ? OkStatus() : Expected(fmt::format("'{}'", op));
+    return SkipOperator(op) ? OkStatus() : Expected("'" + std::string(op) + "'");
   }
   Status ExpectBlockEnd() {
     if (!At(TokenKind::kBlockEnd)) return Expected("end of statement block");
@@ -81,7 +75,7 @@ class ExpressionParser {
     Status Check() const {
       return parser_.depth_ <= kMaxDepth
                  ? OkStatus()
-                 : parser_.Error(fmt::format("nested deeper than {} levels", kMaxDepth));
+                 : parser_.Error("nested deeper than " + std::to_string(kMaxDepth) + " levels");
     }
 
    private:
