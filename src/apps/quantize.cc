@@ -21,6 +21,7 @@ struct Options {
   std::string recipe;
   RecipeFlags flags;
   std::string method = "gptq";
+  std::string propagate = "full";
   bool no_shuffle = false;
   bool json = false;
 };
@@ -102,12 +103,21 @@ CommandBody Add(CLI::App& app) {
   app.add_flag("--dry-run", options->quantize.dry_run,
                "Check recipe, model and data, say what would be done, write nothing");
   app.add_flag("--force", options->quantize.force, "Replace the output folder if it exists");
+  app.add_option("--propagate", options->propagate,
+                 "What the next block is calibrated on: the quantized block as it will be served "
+                 "(full), its weights "
+                 "alone quantized (weights), or the original (none)")
+      ->check(CLI::IsMember({"full", "weights", "none"}))
+      ->capture_default_str();
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) -> Status {
     OCTAVO_ASSIGN_OR_RETURN(const Recipe parsed, ReadRecipe(*options, context.log));
     options->quantize.model = options->model;
     options->quantize.out = options->out;
     options->quantize.calibration = options->calibration;
+    options->quantize.propagate = options->propagate == "full"      ? Propagate::kFull
+                                  : options->propagate == "weights" ? Propagate::kWeights
+                                                                    : Propagate::kNone;
     options->quantize.dataset.shuffle = !options->no_shuffle;
     OCTAVO_ASSIGN_OR_RETURN(const QuantizationReport report,
                             Quantize(options->quantize, parsed, context));

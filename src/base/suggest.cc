@@ -33,6 +33,8 @@ std::string NearestName(std::string_view name, std::span<const std::string> cand
   // The least distance that is too far.
   size_t least = std::min(std::max<size_t>(2, name.size() / 3) + 1, name.size());
   for (const std::string& candidate : candidates) {
+    // Half a name is a name cut short, however much is missing.
+    if (name.size() >= 3 && candidate.starts_with(name)) return candidate;
     // The distance is at least the difference in length; `name` may be very long.
     const size_t difference =
         std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());

@@ -7,8 +7,9 @@
 
 namespace octavo {
 
-// The candidate with the least edit distance to `name`; "" when none is near: more than two letters
-// and more than a third of them differ, or all.
+// The first candidate that begins with `name` (three letters at least), else the one with the least
+// edit distance; "" when none is near: more than two letters and more than a third of them differ,
+// or all.
 std::string NearestName(std::string_view name, std::span<const std::string> candidates);
 
 // " (did you mean \"x\"?)", or "" when none is near: to be appended to a message.

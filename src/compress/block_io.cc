@@ -62,6 +62,16 @@ Result<LayerTensors> PackLayer(const LayerWork& layer, const Checkpoint& checkpo
   return tensors;
 }
 
+Status SetNorms(const PackedBlock& packed, Block* block) {
+  for (const auto& [name, tensor] : packed.norms) {
+    OCTAVO_ASSIGN_OR_RETURN(Tensor weight, ToFloatTensor(tensor));
+    const bool first = name.starts_with(block->attention_norm + ".");
+    (first ? block->attention_norm_weight : block->mlp_norm_weight) = std::move(weight);
+  }
+  block->loaded = true;
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<BlockWork> ReadBlockWork(const LoadedModel& source, const QuantizationPlan& plan,
@@ -153,13 +163,31 @@ Status PreparePackedBlock(const PackedBlock& packed, Model* target, int64_t inde
   for (size_t g = 0; g < groups.size(); ++g) {
     OCTAVO_RETURN_IF_ERROR(PrepareGroup(groups[g], packed.groups[g].views, {}, context));
   }
-  for (const auto& [name, tensor] : packed.norms) {
-    OCTAVO_ASSIGN_OR_RETURN(Tensor weight, ToFloatTensor(tensor));
-    (name.starts_with(block.attention_norm + ".") ? block.attention_norm_weight
-                                                  : block.mlp_norm_weight) = std::move(weight);
+  return SetNorms(packed, &block);
+}
+
+Status PrepareDequantizedBlock(PackedBlock* packed, Model* target, int64_t index,
+                               const Context& context) {
+  Block& block = target->blocks[static_cast<size_t>(index)];
+  const auto groups = block.groups();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    LinearGroup dense;
+    std::vector<LayerViews> views = packed->groups[g].views;
+    for (size_t l = 0; l < groups[g]->layers.size(); ++l) {
+      LinearLayer layer = groups[g]->layers[l];
+      OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
+      OCTAVO_ASSIGN_OR_RETURN(Tensor weight, scheme->dequantize(layer, views[l]));
+      std::erase_if(views[l], [](const auto& entry) { return entry.first != "bias"; });
+      views[l]["weight"] = weight.view();
+      packed->dequantized.push_back(std::move(weight));
+      layer.quantization = {};
+      dense.layers.push_back(std::move(layer));
+    }
+    OCTAVO_RETURN_IF_ERROR(PrepareGroup(&dense, views, {}, context));
+    groups[g]->parts = std::move(dense.parts);
+    groups[g]->part_columns = std::move(dense.part_columns);
   }
-  block.loaded = true;
-  return OkStatus();
+  return SetNorms(*packed, &block);
 }
 
 void ReleasePackedBlock(Model* target, int64_t index) {

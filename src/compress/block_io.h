@@ -32,6 +32,8 @@ struct PackedBlock {
   std::vector<Group> groups;
   std::vector<std::pair<std::string, Tensor>> norms;  // name of the weight, stored dtype
   std::vector<const LinearLayer*> layers;             // flat, in the order of groups
+  std::vector<Tensor>
+      dequantized;  // float weights of a block prepared with PrepareDequantizedBlock
 };
 
 // Packs every layer and appends to the report what each lost. Internal when a layer was to be
@@ -44,6 +46,9 @@ Status WritePackedBlock(const PackedBlock& packed, CheckpointWriter* writer);
 // it again.
 Status PreparePackedBlock(const PackedBlock& packed, Model* target, int64_t index,
                           const Context& context);
+// The same with the quantized weights as float32 and float activations.
+Status PrepareDequantizedBlock(PackedBlock* packed, Model* target, int64_t index,
+                               const Context& context);
 void ReleasePackedBlock(Model* target, int64_t index);
 
 }  // namespace octavo

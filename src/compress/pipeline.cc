@@ -57,7 +57,27 @@ struct Run {
   Forward target_forward;  // the block as it will be served, by its own kernels: what the next
                            // block gets
   QuantizationReport* report;
+  Propagate propagate;
 };
+
+// Runs the block's successor-to-be over the calibration tokens: what comes out is what the next
+// block is calibrated on.
+Status FeedOn(Run* run, PackedBlock* packed, int64_t index, const Context& context) {
+  const bool last = index + 1 == run->source->model().spec.num_layers;
+  if (last || run->calibration.tokens() == 0) return OkStatus();
+  if (run->propagate == Propagate::kNone) {
+    return run->calibration.RunBlock(&run->source_forward, run->source->model(), index,
+                                     Calibration::Output::kKeep, context);
+  }
+  Model* target = &run->plan->target;
+  OCTAVO_RETURN_IF_ERROR(run->propagate == Propagate::kFull
+                             ? PreparePackedBlock(*packed, target, index, context)
+                             : PrepareDequantizedBlock(packed, target, index, context));
+  OCTAVO_RETURN_IF_ERROR(run->calibration.RunBlock(&run->target_forward, *target, index,
+                                                   Calibration::Output::kKeep, context));
+  ReleasePackedBlock(target, index);
+  return OkStatus();
+}
 
 // observe -> modify -> pack -> write -> feed on.
 Status QuantizeBlock(Run* run, int64_t index, const Context& context) {
@@ -72,21 +92,14 @@ Status QuantizeBlock(Run* run, int64_t index, const Context& context) {
   OCTAVO_RETURN_IF_ERROR(run->calibration.RunBlock(&run->source_forward, model, index,
                                                    Calibration::Output::kDrop, context));
   run->source_forward.set_tap(nullptr);
-  run->source->ReleaseBlock(index);
 
   for (const auto& modifier : run->recipe->modifiers) {
     OCTAVO_RETURN_IF_ERROR(modifier->Apply(&work, context).Annotate(modifier->class_name()));
   }
-  OCTAVO_ASSIGN_OR_RETURN(const PackedBlock packed,
-                          PackBlock(work, *run->source, run->report, context));
+  OCTAVO_ASSIGN_OR_RETURN(PackedBlock packed, PackBlock(work, *run->source, run->report, context));
   OCTAVO_RETURN_IF_ERROR(WritePackedBlock(packed, run->writer));
-
-  const bool last = index + 1 == model.spec.num_layers;
-  if (last || run->calibration.tokens() == 0) return OkStatus();
-  OCTAVO_RETURN_IF_ERROR(PreparePackedBlock(packed, &run->plan->target, index, context));
-  OCTAVO_RETURN_IF_ERROR(run->calibration.RunBlock(&run->target_forward, run->plan->target, index,
-                                                   Calibration::Output::kKeep, context));
-  ReleasePackedBlock(&run->plan->target, index);
+  OCTAVO_RETURN_IF_ERROR(FeedOn(run, &packed, index, context));
+  run->source->ReleaseBlock(index);
   return OkStatus();
 }
 
@@ -119,7 +132,8 @@ Result<QuantizationReport> Quantize(const QuantizeOptions& options, const Recipe
           std::move(calibration),
           Forward(source->model(), context),
           Forward(plan.target, context),
-          &report};
+          &report,
+          options.propagate};
 
   const int64_t num_blocks = source->model().spec.num_layers;
   context.progress.Start("quantize", num_blocks);

@@ -13,11 +13,19 @@
 
 namespace octavo {
 
+// What the next block is calibrated on.
+enum class Propagate : uint8_t {
+  kFull,     // outputs of the quantized block as it will be served: its own kernels and activations
+  kWeights,  // outputs of the block with quantized weights and float activations
+  kNone,     // outputs of the original block
+};
+
 struct QuantizeOptions {
   std::filesystem::path model;
   std::filesystem::path out;
   std::filesystem::path calibration;  // empty: none (recipes that need no data)
   DatasetOptions dataset;
+  Propagate propagate = Propagate::kFull;
   int64_t max_shard_bytes = 20'000'000'000;
   bool force = false;    // replace an existing output
   bool dry_run = false;  // resolve, check and report, write nothing

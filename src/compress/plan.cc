@@ -77,7 +77,7 @@ Status CheckLayers(Model* target) {
             fmt::format("{}: {} checkpoints are read, but not made yet", layer.name, scheme->name));
       }
       const LinearLayer& first = group->layers.front();
-      if (!(layer.quantization == first.quantization)) {
+      if (!SameQuantization(layer.quantization, first.quantization)) {
         return InvalidArgument(
             fmt::format("the recipe gives {} and {} different schemes, but engines run them as one "
                         "layer; target or ignore both",

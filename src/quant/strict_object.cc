@@ -1,6 +1,7 @@
 #include "quant/strict_object.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -26,9 +27,11 @@ Result<StrictObject> StrictObject::Make(const Value& value, std::string_view whe
   if (!value.is_object())
     return InvalidArgument(fmt::format("{} is {}, expected an object", where, value.type_name()));
   for (const auto& [key, member] : value.as_object()) {
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      return InvalidArgument(
-          fmt::format("{}: unknown key \"{}\"{}", where, key, DidYouMean(key, known)));
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string nearest = DidYouMean(key, known);
+    return InvalidArgument(fmt::format(
+        "{}: unknown key \"{}\"{}", where, key,
+        nearest.empty() ? fmt::format("; known: {}", fmt::join(known, ", ")) : nearest));
   }
   return StrictObject(value, where);
 }

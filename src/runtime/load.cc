@@ -194,10 +194,7 @@ Status PrepareGroup(LinearGroup* group, std::span<const LayerViews> tensors,
     // A stack ends where the declared quantization changes: each layer runs as declared.
     size_t end = first;
     const auto same = [&](const LinearLayer& layer) {
-      const QuantizationScheme& a = layer.quantization;
-      const QuantizationScheme& b = group->layers[first].quantization;
-      return a.weights == b.weights && a.input_activations == b.input_activations &&
-             a.output_activations == b.output_activations && a.format == b.format;
+      return SameQuantization(layer.quantization, group->layers[first].quantization);
     };
     int64_t columns = 0;
     for (; end < group->layers.size() && same(group->layers[end]); ++end) {

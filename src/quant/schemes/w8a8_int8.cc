@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/matmul_int8/kernels.h"
 #include "kernels/matmul_int8/matmul_int8.h"
 #include "kernels/quantize_rows/quantize_rows.h"
 #include "quant/scheme.h"
@@ -43,7 +44,7 @@ class W8A8Int8Linear : public PreparedLinear {
   }
 
   std::string Describe() const override {
-    return fmt::format("W8A8 INT8: int8 x int8, {}, {} activation rule", IsaName(weights_.isa()),
+    return fmt::format("W8A8 INT8: int8 x int8, {}, {} activation rule", weights_.kernel().name,
                        rule_ == ActivationRule::kEngine ? "engine" : "library");
   }
 

