@@ -21,7 +21,7 @@ struct Options {
   std::string recipe;
   RecipeFlags flags;
   std::string method = "gptq";
-  std::string propagate = "full";
+  std::string propagate = "weights";
   bool no_shuffle = false;
   bool json = false;
 };

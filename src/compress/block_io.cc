@@ -147,7 +147,7 @@ Status WritePackedBlock(const PackedBlock& packed, CheckpointWriter* writer) {
     for (const LayerTensors& tensors : group.tensors) {
       const std::string& name = packed.layers[layer++]->name;
       for (const auto& [suffix, tensor] : tensors) {
-        OCTAVO_RETURN_IF_ERROR(writer->Write(name + "." + suffix, tensor));
+        OCTAVO_RETURN_IF_ERROR(writer->Write(fmt::format("{}.{}", name, suffix), tensor));
       }
     }
   }

@@ -151,6 +151,7 @@ void LoadedModel::ReleaseBlock(int64_t index) {
 
 Status LoadedModel::LoadGroup(LinearGroup* group, const Context& context) {
   std::vector<LayerViews> tensors;
+  tensors.reserve(group->layers.size());
   for (const LinearLayer& layer : group->layers)
     tensors.push_back(CollectTensors(checkpoint_, layer.name));
   OCTAVO_RETURN_IF_ERROR(PrepareGroup(group, tensors, prepare_, context));
