@@ -155,6 +155,9 @@ Status LoadedModel::LoadGroup(LinearGroup* group, const Context& context) {
   for (const LinearLayer& layer : group->layers)
     tensors.push_back(CollectTensors(checkpoint_, layer.name));
   OCTAVO_RETURN_IF_ERROR(PrepareGroup(group, tensors, prepare_, context));
+  for (const auto& part : group->parts) {
+    context.log.Debug(fmt::format("{}: {}", group->layers.front().name, part->Describe()));
+  }
   // Packed weights are a copy; the file's pages need not stay. Dense layers go on reading the file.
   for (const LinearLayer& layer : group->layers) {
     if (!layer.quantization.weights) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace octavo {
@@ -69,6 +70,17 @@ std::vector<Candidate> FilterLogits(std::span<const float> logits, const Samplin
 
 int32_t Argmax(std::span<const float> logits) {
   return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+Status CheckLogits(std::span<const float> logits) {
+  float largest = -std::numeric_limits<float>::infinity();
+  bool has_nan = false;
+  for (float logit : logits) {
+    has_nan |= std::isnan(logit);
+    largest = std::max(largest, logit);
+  }
+  if (!has_nan && std::isfinite(largest)) return OkStatus();
+  return InvalidArgument("the model computes NaN or infinite logits: its weights are damaged");
 }
 
 int32_t SampleToken(std::span<const float> logits, const SamplingParams& params, Rng* rng) {

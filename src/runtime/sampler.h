@@ -36,6 +36,9 @@ std::vector<Candidate> FilterLogits(std::span<const float> logits, const Samplin
 // The token of the largest logit; of equal ones the first.
 int32_t Argmax(std::span<const float> logits);
 
+// InvalidArgument when a logit is NaN or the largest is infinite: the model computes nonsense.
+Status CheckLogits(std::span<const float> logits);
+
 // Greedy for temperature 0, else a draw from FilterLogits. Results depend on logits and the
 // generator's state alone.
 int32_t SampleToken(std::span<const float> logits, const SamplingParams& params, Rng* rng);

@@ -155,6 +155,7 @@ Result<GenerateResult> Session::Generate(std::span<const TokenId> prompt,
   start = Clock::now();
   bool stopped = false;
   while (logits.ok() && std::ssize(result.tokens) < options.max_tokens) {
+    OCTAVO_RETURN_IF_ERROR(CheckLogits(*logits));
     const TokenId token = SampleToken(*logits, options.sampling, &rng);
     const auto& eos = options.eos_tokens;
     if (std::find(eos.begin(), eos.end(), token) != eos.end()) {

@@ -16,6 +16,12 @@ TEST(NearestName, ForgivesTyposAndCase) {
   EXPECT_EQ(NearestName("AWQModifer", kModifiers), "AWQModifier");
 }
 
+TEST(NearestName, FindsWhatWasCutShort) {
+  const std::vector<std::string> keys = {"damp", "dampening_frac", "block_size"};
+  EXPECT_EQ(NearestName("dampening", keys), "dampening_frac");
+  EXPECT_EQ(NearestName("bl", keys), "");
+}
+
 TEST(NearestName, IsEmptyWhenNoneIsNear) {
   EXPECT_EQ(NearestName("PruningThing", kModifiers), "");
   EXPECT_EQ(NearestName("", kModifiers), "");

@@ -118,6 +118,14 @@ TEST(Sampler, DrawsFollowTheProbabilities) {
   EXPECT_NEAR(static_cast<double>(ones) / kDraws, 0.75, 0.02);  // more than six standard deviations
 }
 
+TEST(Sampler, LogitsThatAreNotNumbersAreRefused) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(CheckLogits(std::vector<float>{1, -infinity}).ok()) << "a masked token";
+  EXPECT_FALSE(CheckLogits(std::vector<float>{1, std::nanf("")}).ok());
+  EXPECT_FALSE(CheckLogits(std::vector<float>{1, infinity}).ok());
+  EXPECT_FALSE(CheckLogits(std::vector<float>{-infinity, -infinity}).ok());
+}
+
 TEST(Sampler, BadParametersAreNamed) {
   const auto message = [](const SamplingParams& params) { return params.Check().message(); };
   EXPECT_EQ(message({}), "");
