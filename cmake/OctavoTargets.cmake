@@ -1,7 +1,7 @@
 # One warnings target and three helpers: octavo_library, octavo_test, octavo_isa_sources.
 add_library(octavo_options INTERFACE)
 target_compile_features(octavo_options INTERFACE cxx_std_20)
-target_include_directories(octavo_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+target_include_directories(octavo_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
 target_compile_options(
   octavo_options
   INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wold-style-cast -Wundef -Wnon-virtual-dtor -Wdouble-promotion
@@ -22,11 +22,6 @@ endif()
 function(octavo_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   list(TRANSFORM ARG_DEPS PREPEND octavo_)
-  if(NOT ARG_SOURCES)
-    add_library(octavo_${name} INTERFACE)
-    target_link_libraries(octavo_${name} INTERFACE octavo_options ${ARG_DEPS})
-    return()
-  endif()
   add_library(octavo_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(octavo_${name} PUBLIC octavo_options ${ARG_DEPS} PRIVATE ${ARG_LIBS})
 endfunction()

@@ -2,6 +2,7 @@
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <unistd.h>
 
 namespace octavo {
 
@@ -11,7 +12,8 @@ class SpdlogLogger : public Logger {
  public:
   explicit SpdlogLogger(LogLevel level)
       : logger_("octavo", std::make_shared<spdlog::sinks::stderr_color_sink_mt>()) {
-    logger_.set_pattern("%^%v%$");
+    // On a terminal a progress bar may stand where the line begins; it is drawn again later.
+    logger_.set_pattern(isatty(STDERR_FILENO) != 0 ? "\r\x1b[K%^%v%$" : "%^%v%$");
     switch (level) {
       case LogLevel::kDebug:
         logger_.set_level(spdlog::level::debug);

@@ -141,6 +141,18 @@ Result<PackedBlock> PackBlock(const BlockWork& work, const LoadedModel& source,
   return packed;
 }
 
+void LogBlock(const BlockWork& work, const QuantizationReport& report, Logger& log) {
+  std::string line;
+  for (const LayerReport& layer : report.layers) {
+    if (!layer.name.starts_with(work.name + ".")) continue;
+    const std::string_view short_name =
+        std::string_view(layer.name).substr(layer.name.rfind('.') + 1);
+    line += fmt::format("{}{} {:.1e} -> {:.1e}", line.empty() ? "" : ", ", short_name,
+                        layer.error_to_nearest, layer.error);
+  }
+  if (!line.empty()) log.Info(fmt::format("{}: error to nearest -> as done: {}", work.name, line));
+}
+
 Status WritePackedBlock(const PackedBlock& packed, CheckpointWriter* writer) {
   size_t layer = 0;
   for (const PackedBlock::Group& group : packed.groups) {

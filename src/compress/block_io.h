@@ -40,6 +40,8 @@ struct PackedBlock {
 // quantized, but no modifier did it.
 Result<PackedBlock> PackBlock(const BlockWork& work, const LoadedModel& source,
                               QuantizationReport* report, const Context& context);
+// A line for the log: what each layer of the block lost, rounded to nearest and as it was done.
+void LogBlock(const BlockWork& work, const QuantizationReport& report, Logger& log);
 Status WritePackedBlock(const PackedBlock& packed, CheckpointWriter* writer);
 
 // Makes the packed block runnable in the target's graph, by the kernels that will serve it / drops

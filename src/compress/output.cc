@@ -38,11 +38,21 @@ bool IsFloat(DType dtype) {
          dtype == DType::kF64;
 }
 
+// In pieces: an embedding as float32 would be the largest thing in memory.
 Status CheckFinite(const std::string& name, const TensorView& view) {
   if (!IsFloat(view.dtype)) return OkStatus();
-  OCTAVO_ASSIGN_OR_RETURN(const Tensor values, ToFloatTensor(view));
-  for (float value : values.data<float>()) {
-    if (!std::isfinite(value)) return InvalidArgument(fmt::format("{} holds {}", name, value));
+  constexpr int64_t kPiece = int64_t{1} << 18;
+  std::vector<float> values;
+  for (int64_t first = 0; first < view.elements(); first += kPiece) {
+    const int64_t count = std::min(kPiece, view.elements() - first);
+    values.resize(static_cast<size_t>(count));
+    const TensorView piece{.dtype = view.dtype,
+                           .shape = {count},
+                           .bytes = view.bytes + first * DTypeBytes(view.dtype)};
+    OCTAVO_RETURN_IF_ERROR(ToFloat(piece, values));
+    for (float value : values) {
+      if (!std::isfinite(value)) return InvalidArgument(fmt::format("{} holds {}", name, value));
+    }
   }
   return OkStatus();
 }
@@ -70,6 +80,8 @@ Status CheckTensors(const Checkpoint& output, const Checkpoint& source,
     if (std::memcmp(found.bytes, original.bytes, static_cast<size_t>(found.num_bytes())) != 0) {
       return Internal(planned.name + " differs from the source's, though it was to be copied");
     }
+    output.Forget(planned.name);
+    source.Forget(planned.name);
   }
   return OkStatus();
 }

@@ -53,15 +53,14 @@ struct Run {
   const Recipe* recipe;
   CheckpointWriter* writer;
   Calibration calibration;
-  Forward source_forward;  // the block as it was, in float32: what the statistics are of
-  Forward target_forward;  // the block as it will be served, by its own kernels: what the next
-                           // block gets
+  Forward source_forward;  // the original block in float32: what the statistics are of
+  Forward target_forward;  // the quantized block: what the next one is calibrated on
   QuantizationReport* report;
   Propagate propagate;
 };
 
-// Runs the block's successor-to-be over the calibration tokens: what comes out is what the next
-// block is calibrated on.
+// Runs the block, in the form that `propagate` names, over the calibration tokens: what comes out
+// is what the next block gets.
 Status FeedOn(Run* run, PackedBlock* packed, int64_t index, const Context& context) {
   const bool last = index + 1 == run->source->model().spec.num_layers;
   if (last || run->calibration.tokens() == 0) return OkStatus();
@@ -97,6 +96,7 @@ Status QuantizeBlock(Run* run, int64_t index, const Context& context) {
     OCTAVO_RETURN_IF_ERROR(modifier->Apply(&work, context).Annotate(modifier->class_name()));
   }
   OCTAVO_ASSIGN_OR_RETURN(PackedBlock packed, PackBlock(work, *run->source, run->report, context));
+  LogBlock(work, *run->report, context.log);
   OCTAVO_RETURN_IF_ERROR(WritePackedBlock(packed, run->writer));
   OCTAVO_RETURN_IF_ERROR(FeedOn(run, &packed, index, context));
   run->source->ReleaseBlock(index);

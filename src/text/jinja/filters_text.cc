@@ -209,7 +209,7 @@ Result<Value> FilterTruncate(Runtime& runtime, const Value& self, BoundArguments
   OCTAVO_ASSIGN_OR_RETURN(const int64_t length, arguments.Int(0, 255));
   OCTAVO_ASSIGN_OR_RETURN(const std::string end, arguments.Text(2, "..."));
   OCTAVO_ASSIGN_OR_RETURN(const int64_t leeway, arguments.Int(3, 5));
-  const auto end_length = static_cast<int64_t>(CountCodePoints(end));
+  const auto end_length = CountCodePoints(end);
   if (length < end_length) return InvalidArgument("truncate: the length is below that of its end");
   if (leeway < 0 || length > INT64_MAX - leeway) return InvalidArgument("truncate: a bad leeway");
   const std::u32string codes = ToCodePoints(text);

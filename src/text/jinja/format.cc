@@ -46,7 +46,7 @@ Result<int64_t> ReadNumber(std::string_view format, size_t* at) {
 }
 
 std::string Pad(const std::string& text, const Spec& spec, char default_align) {
-  const auto length = static_cast<int64_t>(CountCodePoints(text));
+  const auto length = CountCodePoints(text);
   if (length >= spec.width) return text;
   const int64_t missing = spec.width - length;
   const char align = spec.align == 0 ? default_align : spec.align;

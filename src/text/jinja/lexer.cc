@@ -384,7 +384,7 @@ class Lexer {
     if (code >= 0xD800 && code < 0xE000) {
       return Unsupported(fmt::format("line {}: a surrogate escape in a string", line_));
     }
-    AppendUtf8(code, value);
+    AppendUtf8(code, *value);
     *at += digits;
     return OkStatus();
   }

@@ -40,7 +40,7 @@ struct Window {
 
 Result<Window> WindowOf(const std::string& text, const BoundArguments& arguments) {
   if (!arguments.Has(1) && !arguments.Has(2)) return Window{0, text.size(), 0, false};
-  const auto size = static_cast<int64_t>(CountCodePoints(text));
+  const auto size = CountCodePoints(text);
   OCTAVO_ASSIGN_OR_RETURN(int64_t start, arguments.Int(1, 0));
   OCTAVO_ASSIGN_OR_RETURN(int64_t stop, arguments.Int(2, size));
   if (start < 0) start = std::max<int64_t>(start + size, 0);
@@ -68,7 +68,7 @@ Result<int64_t> Find(Runtime& runtime, const Value& self, const BoundArguments& 
       std::string_view(text).substr(window.begin, window.end - window.begin);
   const size_t place = last ? inside.rfind(part) : inside.find(part);
   if (place == std::string_view::npos) return int64_t{-1};
-  return window.first + static_cast<int64_t>(CountCodePoints(inside.substr(0, place)));
+  return window.first + CountCodePoints(inside.substr(0, place));
 }
 
 Result<Value> FindOrFail(Runtime& runtime, const Value& self, const BoundArguments& arguments,
@@ -110,7 +110,7 @@ Result<Value> Justified(Runtime& runtime, const Value& self, const BoundArgument
     return TypeError("the fill character must be exactly one character long");
   }
   if (width > kMaxWidth) return InvalidArgument(fmt::format("wider than {}", kMaxWidth));
-  const auto length = static_cast<int64_t>(CountCodePoints(text));
+  const auto length = CountCodePoints(text);
   if (width <= length) return Made(text);
   OCTAVO_RETURN_IF_ERROR(runtime.ChargeBytes(4 * width + static_cast<int64_t>(text.size())));
   const int64_t missing = width - length;
@@ -335,7 +335,7 @@ JINJA_STRING_METHOD(Count) {
   if (window.empty) return Value::Int(0);
   const std::string_view inside =
       std::string_view(text).substr(window.begin, window.end - window.begin);
-  if (part.empty()) return Value::Int(static_cast<int64_t>(CountCodePoints(inside)) + 1);
+  if (part.empty()) return Value::Int(CountCodePoints(inside) + 1);
   int64_t count = 0;
   for (size_t at = 0; (at = inside.find(part, at)) != std::string_view::npos; at += part.size()) {
     ++count;
@@ -409,7 +409,7 @@ JINJA_STRING_METHOD(Zfill) {
   const std::string& text = self.as_string();
   OCTAVO_ASSIGN_OR_RETURN(const int64_t width, arguments.Int(0, 0));
   if (width > kMaxWidth) return InvalidArgument(fmt::format("wider than {}", kMaxWidth));
-  const auto length = static_cast<int64_t>(CountCodePoints(text));
+  const auto length = CountCodePoints(text);
   if (width <= length) return Made(text);
   const size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
   return Value::String(text.substr(0, sign) +

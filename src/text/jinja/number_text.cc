@@ -31,7 +31,7 @@ std::optional<std::string> Normalize(std::string_view text) {
     if (digit >= 0) {
       out += static_cast<char>('0' + digit);
     } else {
-      AppendUtf8(code, &out);
+      AppendUtf8(code, out);
     }
   }
   if (after_underscore) return std::nullopt;

@@ -256,7 +256,7 @@ Result<bool> FindItem(Runtime& runtime, const Value& value, const Value& key, Va
   if (value.is_string()) {
     const std::string& text = value.as_string();
     OCTAVO_RETURN_IF_ERROR(runtime.ChargeBytes(static_cast<int64_t>(text.size() / 4)));
-    const int64_t index = IndexOf(key, CountCodePoints(text));
+    const int64_t index = IndexOf(key, static_cast<size_t>(CountCodePoints(text)));
     if (index < 0) return false;
     size_t at = 0;
     for (int64_t i = 0; i < index; ++i) NextCodePoint(text, &at);
@@ -397,7 +397,7 @@ Result<std::vector<Value>> Iterate(Runtime& runtime, const Value& value) {
 
 Result<int64_t> Length(const Value& value) {
   if (value.is_undefined()) return int64_t{0};
-  if (value.is_string()) return static_cast<int64_t>(CountCodePoints(value.as_string()));
+  if (value.is_string()) return CountCodePoints(value.as_string());
   if (value.is_list()) return static_cast<int64_t>(value.as_list().items.size());
   if (value.is_dict()) return static_cast<int64_t>(value.as_dict().size());
   return TypeError(fmt::format("object of type '{}' has no len()", value.type_name()));
@@ -464,7 +464,7 @@ Result<Value> Slice(Runtime& runtime, const Value& value, const Value& start, co
   if (value.is_string()) {
     const std::u32string codes = ToCodePoints(value.as_string());
     std::string text;
-    for (size_t place : places) AppendUtf8(codes[place], &text);
+    for (size_t place : places) AppendUtf8(codes[place], text);
     return Value::String(std::move(text), value.is_markup());
   }
   OCTAVO_RETURN_IF_ERROR(runtime.ChargeItems(places.size()));

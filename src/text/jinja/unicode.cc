@@ -38,7 +38,7 @@ void AppendCase(char32_t code, Case to, std::string* out) {
   const utf8proc_int32_t mapped = to == Case::kUpper   ? utf8proc_toupper(c)
                                   : to == Case::kLower ? utf8proc_tolower(c)
                                                        : utf8proc_totitle(c);
-  AppendUtf8(static_cast<char32_t>(mapped), out);
+  AppendUtf8(static_cast<char32_t>(mapped), *out);
 }
 
 bool IsCaseIgnorable(char32_t code) {
@@ -66,7 +66,7 @@ bool IsFinalSigma(const std::u32string& codes, size_t at) {
 
 void AppendLower(const std::u32string& codes, size_t at, std::string* out) {
   if (codes[at] == kCapitalSigma && IsFinalSigma(codes, at)) {
-    AppendUtf8(kFinalSigma, out);
+    AppendUtf8(kFinalSigma, *out);
   } else {
     AppendCase(codes[at], Case::kLower, out);
   }
@@ -90,25 +90,6 @@ char32_t NextCodePoint(std::string_view text, size_t* at) {
   return code;
 }
 
-void AppendUtf8(char32_t code, std::string* out) {
-  const auto put = [&](char32_t byte) { *out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6);
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
-}
-
 std::u32string ToCodePoints(std::string_view text) {
   std::u32string codes;
   codes.reserve(text.size());
@@ -119,26 +100,8 @@ std::u32string ToCodePoints(std::string_view text) {
 std::string ToUtf8(std::u32string_view codes) {
   std::string text;
   text.reserve(codes.size());
-  for (char32_t code : codes) AppendUtf8(code, &text);
+  for (char32_t code : codes) AppendUtf8(code, text);
   return text;
-}
-
-size_t CountCodePoints(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
-
-bool IsValidUtf8(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  for (size_t at = 0; at < text.size();) {
-    utf8proc_int32_t code = 0;
-    const auto size = utf8proc_iterate(
-        bytes + at, static_cast<utf8proc_ssize_t>(std::min<size_t>(text.size() - at, 4)), &code);
-    if (size <= 0) return false;
-    at += static_cast<size_t>(size);
-  }
-  return true;
 }
 
 bool IsSpace(char32_t c) {
@@ -229,7 +192,7 @@ std::string CaseFold(std::string_view text) {
     const auto code = static_cast<utf8proc_int32_t>(NextCodePoint(text, &at));
     const auto count = utf8proc_decompose_char(code, folded, 8, UTF8PROC_CASEFOLD, &boundary);
     for (utf8proc_ssize_t i = 0; i < std::min<utf8proc_ssize_t>(count, 8); ++i) {
-      AppendUtf8(static_cast<char32_t>(folded[i]), &out);
+      AppendUtf8(static_cast<char32_t>(folded[i]), out);
     }
   }
   return out;

@@ -7,15 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "text/unicode.h"
+
 namespace octavo::jinja {
 
 // All take valid UTF-8; a stray byte is read as U+FFFD.
 char32_t NextCodePoint(std::string_view text, size_t* at);
-void AppendUtf8(char32_t code, std::string* out);
 std::u32string ToCodePoints(std::string_view text);
 std::string ToUtf8(std::u32string_view codes);
-size_t CountCodePoints(std::string_view text);
-bool IsValidUtf8(std::string_view text);
 
 bool IsSpace(char32_t code);      // str.isspace and the \s of regular expressions
 bool IsLineBreak(char32_t code);  // where str.splitlines splits

@@ -44,7 +44,7 @@ void CheckSpans(const Value& expected, const jinja::Rendered& rendered) {
     const auto [begin, end] = rendered.generation_spans[i];
     const auto count = [&](int64_t bytes) {
       return static_cast<int64_t>(
-          jinja::CountCodePoints(rendered.text.substr(0, static_cast<size_t>(bytes))));
+          CountCodePoints(rendered.text.substr(0, static_cast<size_t>(bytes))));
     };
     EXPECT_EQ(expected.as_array()[i].as_array()[0].as_int(), count(begin));
     EXPECT_EQ(expected.as_array()[i].as_array()[1].as_int(), count(end));
