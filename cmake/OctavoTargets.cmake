@@ -38,6 +38,8 @@ function(octavo_test name)
   target_compile_definitions(${name} PRIVATE OCTAVO_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
                                              OCTAVO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE octavo_options ${ARG_DEPS} ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  # Tests are compiled for minutes and run for seconds.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   # Discovery runs at test time: a program that cannot start fails its tests, not the build.
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600
