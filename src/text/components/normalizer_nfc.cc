@@ -2,6 +2,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <map>
 
 #include "text/components/component.h"
 #include "text/unicode.h"
@@ -103,10 +104,12 @@ class NfcNormalizer : public Normalizer {
       }
       const auto end = std::find_if(
           begin, run.end(), [](const auto& item) { return MarkClass(item.character) == 0; });
-      std::stable_sort(begin, end, [](const auto& a, const auto& b) {
-        return MarkClass(a.character) < MarkClass(b.character);
-      });
-      begin = end;
+      // By class, equal ones in their order: what a multimap does.
+      std::multimap<int, CharacterChange> sorted;
+      for (auto item = begin; item != end; ++item) {
+        sorted.emplace(MarkClass(item->character), *item);
+      }
+      for (const auto& [mark_class, item] : sorted) *begin++ = item;
     }
   }
 };

@@ -36,7 +36,7 @@ TEST(F16, AllPatternsReadAsDefinedAndRoundTrip) {
       ASSERT_TRUE(std::isnan(value)) << bits;
       ASSERT_TRUE(std::isnan(FloatFromF16(F16FromFloat(value)))) << bits;
     } else {
-      ASSERT_EQ(double{value}, expected) << bits;
+      ASSERT_EQ(static_cast<double>(value), expected) << bits;
       ASSERT_EQ(F16FromFloat(value), pattern) << bits;  // also the sign of zero
     }
   }
