@@ -25,7 +25,7 @@ struct QuantizeOptions {
   std::filesystem::path out;
   std::filesystem::path calibration;  // empty: none (recipes that need no data)
   DatasetOptions dataset;
-  Propagate propagate = Propagate::kWeights;  // measured best: docs/numerics.md
+  Propagate propagate = Propagate::kWeights;  // why: docs/numerics.md
   int64_t max_shard_bytes = 20'000'000'000;
   bool force = false;    // replace an existing output
   bool dry_run = false;  // resolve, check and report, write nothing
