@@ -6,27 +6,21 @@
 #include <fstream>
 #include <string>
 
+#include "support/temporary_folder.h"
+
 namespace octavo {
 namespace {
 
 namespace fs = std::filesystem;
 
-class FileTest : public testing::Test {
+class FileTest : public ::testing::Test {
  protected:
-  FileTest() : folder_(fs::path(testing::TempDir()) / (Name() + "." + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~FileTest() override { fs::remove_all(folder_); }
-
-  static std::string Name() {
-    return testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
   size_t FilesInFolder() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {}));
   }
 
-  fs::path folder_;
+  testing::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(FileTest, WritesAndReadsBytes) {

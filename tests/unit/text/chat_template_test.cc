@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "support/temporary_folder.h"
 
 namespace octavo {
 namespace {
@@ -89,14 +90,8 @@ Value OneMessage(std::string_view content) {
   return Value(Value::Array{message});
 }
 
-class ChatTemplateFolder : public testing::Test {
+class ChatTemplateFolder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
   }
@@ -106,7 +101,8 @@ class ChatTemplateFolder : public testing::Test {
     const auto text = loaded->Render(OneMessage("hi"), Value());
     return text.ok() ? *text : text.status().ToString();
   }
-  std::filesystem::path folder_;
+  testing::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(ChatTemplateFolder, TakesTheStringOfTokenizerConfig) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "support/temporary_folder.h"
 
 namespace octavo {
 namespace {
@@ -16,13 +17,10 @@ const std::filesystem::path kTokenizer = OCTAVO_TEST_DATA "/tokenizers/stories26
 
 using Ids = std::vector<TokenId>;
 
-class DatasetTest : public testing::Test {
+class DatasetTest : public ::testing::Test {
  protected:
   std::filesystem::path Write(const std::string& text, const std::string& name = "data.jsonl") {
-    const auto folder = std::filesystem::path(testing::TempDir()) / "octavo_dataset_test";
-    std::filesystem::create_directories(folder);
-    const auto path =
-        folder / (testing::UnitTest::GetInstance()->current_test_info()->name() + name);
+    const std::filesystem::path path = folder_.path() / name;
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
@@ -39,6 +37,8 @@ class DatasetTest : public testing::Test {
     const auto dataset = ReadDataset(Write(text), InOrder(8), nullptr, nullptr);
     return dataset.ok() ? "" : dataset.status().ToString();
   }
+
+  testing::TemporaryFolder folder_;
 };
 
 void ExpectContains(const std::string& text, const std::string& part) {

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/usage.h"
+#include "support/temporary_folder.h"
 #include "text/tokenizer.h"
 #include "unit/text/tokenizer_vectors.h"
 
@@ -200,19 +201,15 @@ TEST(TokenizerLoad, LyingSizesTakeNoMemory) {
   EXPECT_LT(PeakRssBytes() - before, 64 << 20);
 }
 
-class TokenizerFile : public testing::Test {
+class TokenizerFile : public ::testing::Test {
  protected:
-  TokenizerFile() : folder_(std::filesystem::path(testing::TempDir()) / "octavo_tokenizer_file") {
-    std::filesystem::create_directories(folder_);
-  }
-  ~TokenizerFile() override { std::filesystem::remove_all(folder_); }
-
   Status LoadText(std::string_view text) {
     std::ofstream(folder_ / "tokenizer.json", std::ios::binary) << text;
     return Tokenizer::Load(folder_).status();
   }
 
-  std::filesystem::path folder_;
+  testing::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(TokenizerFile, MissingCutAndDeep) {
