@@ -1,7 +1,7 @@
 # One warnings target and three helpers: octavo_library, octavo_test, octavo_isa_sources.
 add_library(octavo_options INTERFACE)
 target_compile_features(octavo_options INTERFACE cxx_std_20)
-target_include_directories(octavo_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
+target_include_directories(octavo_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 target_compile_options(
   octavo_options
   INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wold-style-cast -Wundef -Wnon-virtual-dtor -Wdouble-promotion

@@ -16,6 +16,11 @@ CheckFailure::~CheckFailure() {
   std::abort();
 }
 
+void AbortOnResult(const Status& status) {
+  CheckFailure(__FILE__, __LINE__, "a result is a value or an error").stream() << status.ToString();
+  std::abort();  // not reached: CheckFailure ends the program
+}
+
 }  // namespace internal
 
 std::string_view StatusCodeName(StatusCode code) {
