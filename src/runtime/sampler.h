@@ -3,23 +3,14 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/rng.h"
 #include "base/status.h"
+#include "octavo/sampling_params.h"
 
 namespace octavo {
-
-struct SamplingParams {
-  double temperature = 0;  // 0: greedy
-  int64_t top_k = 0;       // 0: all
-  double top_p = 1;
-  double min_p = 0;
-  uint64_t seed = 0;
-
-  // InvalidArgument names the parameter, its value and its range.
-  Status Check() const;
-};
 
 // A token and what is left of its probability.
 struct Candidate {
@@ -42,5 +33,33 @@ Status CheckLogits(std::span<const float> logits);
 // Greedy for temperature 0, else a draw from FilterLogits. Results depend on logits and the
 // generator's state alone.
 int32_t SampleToken(std::span<const float> logits, const SamplingParams& params, Rng* rng);
+
+// What was said so far, as the penalties count it.
+class TokenHistory {
+ public:
+  explicit TokenHistory(std::span<const int32_t> prompt);
+  // One more generated token.
+  void Add(int32_t token);
+  // The penalties, before all filters and in vLLM's order. Repetition, as transformers has it: a
+  // logit of a token of the prompt or the answer is divided by the penalty where it is positive,
+  // multiplied where it is not. Then, as OpenAI has them, for tokens of the answer alone: logit -=
+  // frequency_penalty * occurrences + presence_penalty.
+  void Penalize(const SamplingParams& params, std::span<float> logits) const;
+
+ private:
+  std::unordered_map<int32_t, int64_t> generated_;  // occurrences in the answer; 0: in the prompt
+};
+
+// How likely a token was, and which were likelier: natural logarithms of the model's own
+// probabilities, before penalties and temperature.
+struct TokenLogprob {
+  struct Entry {
+    int32_t token;
+    double logprob;
+  };
+  double logprob = 0;      // of the token that was chosen
+  std::vector<Entry> top;  // the most likely ones, falling, ties by token
+};
+TokenLogprob ComputeLogprob(std::span<const float> logits, int32_t token, int64_t top_count);
 
 }  // namespace octavo
