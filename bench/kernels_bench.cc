@@ -109,8 +109,8 @@ void BenchInt8(benchmark::State& state, Machine& machine, MatrixShape shape, int
   std::vector<float> y(At(m * shape.n));
   size_t next = 0;
   for (auto _ : state) {
-    MultiplyInt8(weights[next], q.data(), row_scales.data(), m, weight_scales, {}, y.data(),
-                 shape.n, machine.pool);
+    MultiplyInt8(weights[next], {.codes = q.data(), .scales = row_scales.data(), .m = m},
+                 weight_scales, {}, y.data(), shape.n, machine.pool);
     next = (next + 1) % weights.size();
   }
   const auto size = static_cast<double>(shape.n * shape.k);

@@ -33,14 +33,17 @@ struct Int8Block {
   int64_t n;                   // columns of the block
   const int32_t* row_sums;     // [m], sum_k q[i, k]
   const float* row_scales;     // [m]
+  const int32_t* zero_points;  // [m] or null: all zero
+  const int32_t* column_sums;  // [n], sum_k w[j, k]
   const float* weight_scales;  // [n]
   const float* bias;           // [n] or null
   float* y;                    // [m, n]
   int64_t ldy;
 };
 
-// y[i, j] = float(sum_k q[i, k] w[j, k]) * (row_scales[i] * weight_scales[j]) [+ bias[j]], each
-// operation rounded once, in that order.
+// y[i, j] = float(sum_k q[i, k] w[j, k] - zero_points[i] * column_sums[j]) * (row_scales[i] *
+// weight_scales[j]) [+ bias[j]], the integers exact, each float operation rounded once, in that
+// order.
 using MultiplyInt8Block = void(const Int8Block& block);
 
 struct Int8MatmulKernel {

@@ -10,7 +10,8 @@ namespace octavo {
 
 namespace {
 
-// |sum_k (w + 128) q| <= 255 * 128 * k stays below 2^31 up to here.
+// |sum_k (w + 128) q| and |sum_k (q - zero point) w| are at most 255 * 128 * k, which stays below
+// 2^31 up to here.
 constexpr int64_t kMaxDepth = 65536;
 
 // Rows that visit a column tile while it is in the caches: enough to make its one trip from memory
@@ -114,6 +115,8 @@ Int8Weights Int8Weights::Pack(std::span<const TensorView> parts, Isa isa, Thread
   const int64_t tiles = DivideUp(weights.n_, tile);
   const int64_t groups = DivideUp(weights.k_, kInt8Group);
   weights.packed_ = Tensor(DType::kU8, {tiles, groups, tile, kInt8Group});
+  weights.column_sums_ = Tensor(DType::kI32, {weights.n_});
+  int32_t* sums = weights.column_sums_.mutable_data<int32_t>().data();
   auto* bytes = reinterpret_cast<uint8_t*>(weights.packed_.bytes());
   const int64_t tile_bytes = groups * tile * kInt8Group;
   pool.ParallelFor(tiles, [&](int64_t t) {
@@ -121,22 +124,26 @@ Int8Weights Int8Weights::Pack(std::span<const TensorView> parts, Isa isa, Thread
     const int64_t columns = std::min(tile, weights.n_ - t * tile);
     if (columns < tile) std::memset(dst, 0, static_cast<size_t>(tile_bytes));
     for (int64_t c = 0; c < columns; ++c) {
-      ScatterGroups(rows[static_cast<size_t>(t * tile + c)], weights.k_,
-                    weights.kernel_->weight_offset, tile * kInt8Group, dst + c * kInt8Group);
+      const int8_t* row = rows[static_cast<size_t>(t * tile + c)];
+      ScatterGroups(row, weights.k_, weights.kernel_->weight_offset, tile * kInt8Group,
+                    dst + c * kInt8Group);
+      sums[t * tile + c] = Sum(row, weights.k_);
     }
   });
   return weights;
 }
 
-void MultiplyInt8(const Int8Weights& weights, const int8_t* q, const float* row_scales, int64_t m,
+void MultiplyInt8(const Int8Weights& weights, const Int8Rows& rows,
                   std::span<const float> weight_scales, std::span<const float> bias, float* y,
                   int64_t ldy, ThreadPool& pool) {
   const Int8MatmulKernel& kernel = weights.kernel();
   const int64_t n = weights.n();
   OCTAVO_CHECK(static_cast<int64_t>(weight_scales.size()) == n) << weight_scales.size();
   OCTAVO_CHECK(bias.empty() || static_cast<int64_t>(bias.size()) == n) << bias.size();
+  const int64_t m = rows.m;
   if (m == 0) return;
-  const PackedRows rows = PackRows(kernel, q, m, weights.k(), pool);
+  const PackedRows packed = PackRows(kernel, rows.codes, m, weights.k(), pool);
+  const int32_t* column_sums = weights.column_sums_.data<int32_t>().data();
 
   const int64_t groups = DivideUp(weights.k(), kInt8Group);
   const int64_t depth = groups * kInt8Group;
@@ -149,12 +156,14 @@ void MultiplyInt8(const Int8Weights& weights, const int8_t* q, const float* row_
     const int64_t i = task % row_tasks * kRowsPerTask;
     const Int8Block block{
         .weights = reinterpret_cast<const uint8_t*>(weights.packed_.view().bytes) + j * depth,
-        .rows = rows.bytes.data<int8_t>().data() + i * depth,
+        .rows = packed.bytes.data<int8_t>().data() + i * depth,
         .groups = groups,
         .m = std::min(kRowsPerTask, m - i),
         .n = std::min(columns, n - j),
-        .row_sums = rows.sums.data() + i,
-        .row_scales = row_scales + i,
+        .row_sums = packed.sums.data() + i,
+        .row_scales = rows.scales + i,
+        .zero_points = rows.zero_points == nullptr ? nullptr : rows.zero_points + i,
+        .column_sums = column_sums + j,
         .weight_scales = weight_scales.data() + j,
         .bias = bias.empty() ? nullptr : bias.data() + j,
         .y = y + i * ldy + j,

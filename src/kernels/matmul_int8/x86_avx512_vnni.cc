@@ -56,12 +56,15 @@ inline Lanes DotAccumulate(Lanes sum, __m512i weights, __m512i row) {
 // The epilogue of 16 columns of a row.
 struct Epilogue {
   __mmask16 mask;
+  __m512i column_sums;
   __m512 weight_scales;
   __m512 bias;
   bool has_bias;
 
-  void Store(__m512i sum, int32_t row_sum, float row_scale, float* y) const {
-    const __m512i exact = _mm512_sub_epi32(sum, _mm512_set1_epi32(128 * row_sum));
+  void Store(__m512i sum, int32_t row_sum, int32_t zero_point, float row_scale, float* y) const {
+    const __m512i zero = _mm512_mullo_epi32(column_sums, _mm512_set1_epi32(zero_point));
+    const __m512i shift = _mm512_add_epi32(_mm512_set1_epi32(128 * row_sum), zero);
+    const __m512i exact = _mm512_sub_epi32(sum, shift);
     const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(row_scale), weight_scales);
     __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(exact), scale);
     if (has_bias) value = _mm512_add_ps(value, bias);
@@ -105,6 +108,7 @@ void MultiplyTile(const Int8Block& block, int64_t i, int64_t j) {
     const auto mask = static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1 << left) - 1);
     const Epilogue epilogue{
         .mask = mask,
+        .column_sums = _mm512_maskz_loadu_epi32(mask, block.column_sums + column),
         .weight_scales = _mm512_maskz_loadu_ps(mask, block.weight_scales + column),
         .bias = block.bias == nullptr ? _mm512_setzero_ps()
                                       : _mm512_maskz_loadu_ps(mask, block.bias + column),
@@ -112,6 +116,7 @@ void MultiplyTile(const Int8Block& block, int64_t i, int64_t j) {
 #pragma GCC unroll 6
     for (int r = 0; r < Rows; ++r) {
       epilogue.Store(reinterpret_cast<__m512i>(sums[r][v]), block.row_sums[i + r],
+                     block.zero_points == nullptr ? 0 : block.zero_points[i + r],
                      block.row_scales[i + r], block.y + (i + r) * block.ldy + column);
     }
   }

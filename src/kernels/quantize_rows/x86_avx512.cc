@@ -1,4 +1,4 @@
-// Dynamic activation quantization on AVX-512: the same IEEE operations as the reference, 16 lanes
+// Activation quantization on AVX-512: the same IEEE operations as the reference, 16 lanes
 // each.
 #include "kernels/quantize_rows/kernels.h"
 #include "kernels/x86_avx512_math.h"
@@ -31,13 +31,26 @@ float LargestMagnitudeAvx512(const float* x, int64_t k) {
   return magnitude;
 }
 
-void RoundToInt8Avx512(const float* x, int64_t k, float factor, bool divide, int8_t* codes) {
-  const __m512 factors = _mm512_set1_ps(factor);
+RowRange RangeWithZeroAvx512(const float* x, int64_t k) {
+  __m512 low = _mm512_setzero_ps();
+  __m512 high = _mm512_setzero_ps();
+  for (int64_t j = 0; j < k; j += 16) {
+    const __m512 value = _mm512_maskz_loadu_ps(FirstLanes(k - j), x + j);
+    low = _mm512_min_ps(low, value);
+    high = _mm512_max_ps(high, value);
+  }
+  return {_mm512_reduce_min_ps(low), _mm512_reduce_max_ps(high)};
+}
+
+void RoundToInt8Avx512(const float* x, int64_t k, const Int8Rounding& rounding, int8_t* codes) {
+  const __m512 factor = _mm512_set1_ps(rounding.factor);
+  const __m512 zero_point = _mm512_set1_ps(rounding.zero_point);
   for (int64_t j = 0; j < k; j += 16) {
     const __mmask16 lanes = FirstLanes(k - j);
     const __m512 value = _mm512_maskz_loadu_ps(lanes, x + j);
-    StoreCodes(divide ? _mm512_div_ps(value, factors) : _mm512_mul_ps(value, factors), lanes,
-               codes + j);
+    const __m512 scaled =
+        rounding.divide ? _mm512_div_ps(value, factor) : _mm512_mul_ps(value, factor);
+    StoreCodes(_mm512_add_ps(scaled, zero_point), lanes, codes + j);
   }
 }
 

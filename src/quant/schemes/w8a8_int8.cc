@@ -39,8 +39,9 @@ class W8A8Int8Linear : public PreparedLinear {
 
   void Multiply(const QuantizedRows& rows, float* y, int64_t stride,
                 const Context& context) const override {
-    MultiplyInt8(weights_, rows.codes.data(), rows.scales.data(), rows.source.m, scales_, bias_, y,
-                 stride, context.pool);
+    const Int8Rows quantized{
+        .codes = rows.codes.data(), .scales = rows.scales.data(), .m = rows.source.m};
+    MultiplyInt8(weights_, quantized, scales_, bias_, y, stride, context.pool);
   }
 
   std::string Describe() const override {

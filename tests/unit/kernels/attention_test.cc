@@ -87,13 +87,15 @@ struct Problem {
 
   void CheckVector(const std::vector<float>& out, size_t s, int64_t row, int64_t head) const {
     const AttentionSequence& sequence = sequences[s];
-    const int64_t keys = sequence.first_position + row + 1;
+    const int64_t position = sequence.first_position + row;
+    const int64_t first = shape.window > 0 ? std::max<int64_t>(0, position - shape.window + 1) : 0;
+    const int64_t keys = position + 1 - first;
     const int64_t at_q = (sequence.first_row + row) * ldq() + head * shape.head_dim;
     const int64_t offset = head / (shape.heads / shape.kv_heads) * head_stride();
     std::vector<double> scores;
     double largest = -1e300;
     double largest_norm = 0;
-    for (int64_t t = 0; t < keys; ++t) {
+    for (int64_t t = first; t <= position; ++t) {
       double score = 0;
       double norm = 0;
       for (int64_t d = 0; d < shape.head_dim; ++d) {
@@ -116,9 +118,9 @@ struct Problem {
     for (int64_t d = 0; d < shape.head_dim; ++d) {
       double expected = 0;
       double norm = 0;
-      for (int64_t t = 0; t < keys; ++t) {
-        const double part =
-            scores[At(t)] / sum * Wide(memory[s].float_values[At(t * token_stride() + offset + d)]);
+      for (int64_t t = first; t <= position; ++t) {
+        const double part = scores[At(t - first)] / sum *
+                            Wide(memory[s].float_values[At(t * token_stride() + offset + d)]);
         expected += part;
         norm += std::abs(part);
       }
@@ -151,6 +153,33 @@ TEST(Attention, EveryKernelIsWithinBounds) {
       });
     }
   }
+}
+
+TEST(Attention, AWindowHidesWhatLiesBefore) {
+  Rng rng(66);
+  // Within a block of keys, across blocks, across chunks, and larger than all there is.
+  for (const int64_t window : {1, 8, 64, 100, 700, 5000}) {
+    SCOPED_TRACE(window);
+    const AttentionShape shape{.heads = 4, .kv_heads = 2, .head_dim = 16, .window = window};
+    const Problem problem(rng, shape, DType::kBF16, {{150, 0}, {1, 130}, {5, 61}, {30, 1400}});
+    ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+      problem.ExpectWithinBounds(problem.Run(kernel.isa, 1));
+    });
+  }
+}
+
+TEST(Attention, KeysBeforeTheWindowNeedNotBeThere) {
+  Rng rng(67);
+  const AttentionShape shape{.heads = 2, .kv_heads = 1, .head_dim = 16, .window = 40};
+  Problem problem(rng, shape, DType::kF32, {{30, 100}});
+  AttentionSequence& sequence = problem.sequences[0];
+  sequence.kv_begin = 100 - 40 + 1;
+  const int64_t offset = sequence.kv_begin * problem.token_stride();
+  sequence.kv.keys = static_cast<const float*>(sequence.kv.keys) + offset;
+  sequence.kv.values = static_cast<const float*>(sequence.kv.values) + offset;
+  ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+    problem.ExpectWithinBounds(problem.Run(kernel.isa, 1));
+  });
 }
 
 TEST(Attention, LongGenerationIsCutInChunks) {

@@ -133,25 +133,64 @@ TEST(Gram, SymmetricWithinBoundsAndEqualOnAllThreadCounts) {
   const std::vector<float> x = RandomFloats(rng, m * ldx);
   std::vector<float> start(At(k * k), 0.0F);
   for (int64_t i = 0; i < k; ++i) start[At(i * k + i)] = 1;
-  std::vector<float> first;
-  for (const int threads : {1, 2, 3}) {
-    ThreadPool pool(threads);
-    std::vector<float> h = start;
-    AddGram(x.data(), ldx, m, k, 0.5F, h, DetectIsa(), pool);
-    if (threads == 1) first = h;
-    ExpectSameBits(h, first);
-  }
-  for (int64_t i = 0; i < k; ++i) {
-    for (int64_t j = 0; j < k; ++j) {
-      double expected = Wide(start[At(i * k + j)]);
-      double norm = std::abs(expected);
-      for (int64_t l = 0; l < m; ++l) {
-        const double product = 0.5 * Wide(x[At(l * ldx + i)]) * Wide(x[At(l * ldx + j)]);
-        expected += product;
-        norm += std::abs(product);
+  for (const Isa isa : IsasUpTo(DetectIsa())) {
+    std::vector<float> first;
+    for (const int threads : {1, 2, 3}) {
+      ThreadPool pool(threads);
+      std::vector<float> h = start;
+      AddGram(x.data(), ldx, m, k, 0.5F, h, isa, pool);
+      MirrorUpper(k, h, pool);
+      if (threads == 1) first = h;
+      ExpectSameBits(h, first);
+    }
+    for (int64_t i = 0; i < k; ++i) {
+      for (int64_t j = 0; j < k; ++j) {
+        double expected = Wide(start[At(i * k + j)]);
+        double norm = std::abs(expected);
+        for (int64_t l = 0; l < m; ++l) {
+          const double product = 0.5 * Wide(x[At(l * ldx + i)]) * Wide(x[At(l * ldx + j)]);
+          expected += product;
+          norm += std::abs(product);
+        }
+        ASSERT_NEAR(Wide(first[At(i * k + j)]), expected, 2 * (m + 2) * 0x1p-24 * norm);
+        ASSERT_EQ(first[At(i * k + j)], first[At(j * k + i)]);
       }
-      ASSERT_NEAR(Wide(first[At(i * k + j)]), expected, 2 * (m + 2) * 0x1p-24 * norm);
-      ASSERT_EQ(first[At(i * k + j)], first[At(j * k + i)]);
+    }
+  }
+}
+
+// Packing cuts the rows of x into pieces, and the columns of w too where the matrix is large.
+TEST(Gram, ManyRows) {
+  Rng rng(54);
+  const int64_t m = 2100;
+  const int64_t k = 5;
+  const std::vector<float> x = RandomFloats(rng, m * k);
+  ThreadPool pool(2);
+  std::vector<float> h(At(k * k), 0.0F);
+  AddGram(x.data(), k, m, k, 1.0F, h, DetectIsa(), pool);
+  for (int64_t i = 0; i < k; ++i) {
+    double expected = 0;
+    for (int64_t l = 0; l < m; ++l) expected += Wide(x[At(l * k)]) * Wide(x[At(l * k + i)]);
+    EXPECT_NEAR(Wide(h[At(i)]), expected, 1e-3 * m);
+  }
+}
+
+TEST(MatmulFloat, ALargeMatrixIsPackedInPieces) {
+  Rng rng(55);
+  const int64_t m = 40;
+  const int64_t n = 200;
+  const int64_t k = 30'000;
+  const std::vector<float> x = RandomFloats(rng, m * k);
+  const std::vector<float> w = RandomFloats(rng, n * k, 0.01);
+  const Tensor stored = FromFloat(w, DType::kF32, {n, k}).value();
+  ThreadPool pool(2);
+  std::vector<float> y(At(m * n));
+  MultiplyFloat(stored, {}, x.data(), k, m, y.data(), n, DetectIsa(), pool);
+  for (const int64_t i : {int64_t{0}, m - 1}) {
+    for (int64_t j = 0; j < n; ++j) {
+      double expected = 0;
+      for (int64_t l = 0; l < k; ++l) expected += Wide(x[At(i * k + l)]) * Wide(w[At(j * k + l)]);
+      EXPECT_NEAR(Wide(y[At(i * n + j)]), expected, 1e-2);
     }
   }
 }

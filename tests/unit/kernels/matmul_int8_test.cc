@@ -19,22 +19,35 @@ struct Problem {
   int64_t m, n, k;
   std::vector<int8_t> q, w;
   std::vector<float> row_scales, weight_scales, bias, expected;
+  std::vector<int32_t> zero_points;  // [m] or empty
 
-  Problem(Rng& rng, int64_t m_, int64_t n_, int64_t k_, bool with_bias) : m(m_), n(n_), k(k_) {
+  Problem(Rng& rng, int64_t m_, int64_t n_, int64_t k_, bool with_bias, bool asymmetric = false)
+      : m(m_), n(n_), k(k_) {
     q = RandomInt8(rng, m * k);
     w = RandomInt8(rng, n * k);
     row_scales = RandomFloats(rng, m);
     weight_scales = RandomFloats(rng, n);
     if (with_bias) bias = RandomFloats(rng, n);
+    if (asymmetric) {
+      for (const int8_t zero_point : RandomInt8(rng, m)) zero_points.push_back(zero_point);
+    }
     Solve();
+  }
+
+  Int8Rows rows() const {
+    return {.codes = q.data(),
+            .scales = row_scales.data(),
+            .zero_points = zero_points.empty() ? nullptr : zero_points.data(),
+            .m = m};
   }
 
   void Solve() {
     expected.clear();
     for (int64_t i = 0; i < m; ++i) {
+      const int64_t zero_point = zero_points.empty() ? 0 : zero_points[At(i)];
       for (int64_t j = 0; j < n; ++j) {
         int64_t sum = 0;
-        for (int64_t l = 0; l < k; ++l) sum += int64_t{q[At(i * k + l)]} * w[At(j * k + l)];
+        for (int64_t l = 0; l < k; ++l) sum += (q[At(i * k + l)] - zero_point) * w[At(j * k + l)];
         float value = static_cast<float>(sum) * (row_scales[At(i)] * weight_scales[At(j)]);
         if (!bias.empty()) value += bias[At(j)];
         expected.push_back(value);
@@ -49,8 +62,7 @@ struct Problem {
     const Int8Weights packed = Int8Weights::Pack({&view, 1}, isa, pool);
     const int64_t ldy = n + 2;
     std::vector<float> padded(At(m * ldy), kUnset);
-    MultiplyInt8(packed, q.data(), row_scales.data(), m, weight_scales, bias, padded.data(), ldy,
-                 pool);
+    MultiplyInt8(packed, rows(), weight_scales, bias, padded.data(), ldy, pool);
     std::vector<float> y;
     for (int64_t i = 0; i < m; ++i) {
       const auto row = padded.begin() + i * ldy;
@@ -77,10 +89,10 @@ TEST(MatmulInt8, EveryKernelIsExact) {
                                {97, 80, 33},  {200, 70, 16}, {1, 576, 576}, {4, 300, 257},
                                {100, 129, 7}, {96, 64, 8},   {12, 1, 1000}};
   for (const auto& shape : shapes) {
-    for (const bool with_bias : {false, true}) {
-      const Problem problem(rng, shape[0], shape[1], shape[2], with_bias);
-      SCOPED_TRACE(testing::Message()
-                   << "m n k " << shape[0] << " " << shape[1] << " " << shape[2]);
+    for (const int options : {0, 1, 2, 3}) {
+      const Problem problem(rng, shape[0], shape[1], shape[2], options % 2 == 1, options >= 2);
+      SCOPED_TRACE(testing::Message() << "m n k " << shape[0] << " " << shape[1] << " " << shape[2]
+                                      << " options " << options);
       ForEachKernel(Int8MatmulKernels(), [&](const Int8MatmulKernel& kernel) {
         EXPECT_EQ(kernel.exactness, Exactness::kExact);
         ExpectSameBits(problem.Run(kernel.isa, 1), problem.expected);
@@ -91,7 +103,7 @@ TEST(MatmulInt8, EveryKernelIsExact) {
 
 TEST(MatmulInt8, ThreadsDoNotChangeResults) {
   Rng rng(21);
-  const Problem problem(rng, 210, 330, 68, true);
+  const Problem problem(rng, 210, 330, 68, true, true);
   ForEachKernel(Int8MatmulKernels(), [&](const Int8MatmulKernel& kernel) {
     for (const int threads : {1, 2, 3}) {
       ExpectSameBits(problem.Run(kernel.isa, threads), problem.expected);
@@ -106,10 +118,13 @@ TEST(MatmulInt8, ExtremesDoNotOverflow) {
       Problem problem(rng, 2, 3, 65536, false);
       std::fill(problem.q.begin(), problem.q.end(), code);
       std::fill(problem.w.begin(), problem.w.end(), weight);
-      problem.Solve();
-      ForEachKernel(Int8MatmulKernels(), [&](const Int8MatmulKernel& kernel) {
-        ExpectSameBits(problem.Run(kernel.isa, 1), problem.expected);
-      });
+      for (const int32_t zero_point : {0, -128, 127}) {
+        problem.zero_points.assign(2, zero_point);
+        problem.Solve();
+        ForEachKernel(Int8MatmulKernels(), [&](const Int8MatmulKernel& kernel) {
+          ExpectSameBits(problem.Run(kernel.isa, 1), problem.expected);
+        });
+      }
     }
   }
 }
@@ -127,8 +142,7 @@ TEST(MatmulInt8, PartsStackAlongN) {
     EXPECT_EQ(packed.k(), 52);
     EXPECT_LE(packed.kernel().isa, isa);
     std::vector<float> y(900);
-    MultiplyInt8(packed, problem.q.data(), problem.row_scales.data(), 9, problem.weight_scales,
-                 problem.bias, y.data(), 100, pool);
+    MultiplyInt8(packed, problem.rows(), problem.weight_scales, problem.bias, y.data(), 100, pool);
     ExpectSameBits(y, problem.expected);
   }
 }
@@ -151,7 +165,8 @@ TEST(MatmulInt8, OneCopyInMemory) {
   const TensorView view = ViewOf(w, 576, 576);
   ThreadPool pool(1);
   for (const Isa isa : IsasUpTo(DetectIsa())) {
-    EXPECT_EQ(Int8Weights::Pack({&view, 1}, isa, pool).packed_bytes(), 576 * 576);
+    const int64_t column_sums = 576 * 4;
+    EXPECT_EQ(Int8Weights::Pack({&view, 1}, isa, pool).packed_bytes(), 576 * 576 + column_sums);
   }
 }
 
