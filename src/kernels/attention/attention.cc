@@ -28,7 +28,8 @@ struct Task {
   int64_t rows;
   int64_t key_begin;
   int64_t key_end;
-  int64_t chunks;  // of the keys of these rows; 1: the task writes the result itself
+  int64_t chunk;   // of the keys of these rows
+  int64_t chunks;  // 1: the task writes the result itself
   int64_t part;    // where this task's vectors start among all parts
 };
 
@@ -43,23 +44,32 @@ int64_t DivideUp(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+// The window as the kernels take it. Not the largest number there is: positions are added to it.
+int64_t WindowOf(const AttentionShape& shape) {
+  return shape.window > 0 ? shape.window : std::numeric_limits<int64_t>::max() / 2;
+}
+
 std::vector<Task> PlanTasks(const AttentionShape& shape,
                             std::span<const AttentionSequence> sequences) {
   const int64_t group = shape.heads / shape.kv_heads;
   const int64_t tile_rows = std::max<int64_t>(1, kVectorsPerTile / group);
+  const int64_t window = WindowOf(shape);
   std::vector<Task> tasks;
   int64_t part = 0;
   for (const AttentionSequence& sequence : sequences) {
     const bool single = sequence.rows <= tile_rows;
     for (int64_t row = 0; row < sequence.rows; row += tile_rows) {
       const int64_t rows = std::min(tile_rows, sequence.rows - row);
-      const int64_t keys = sequence.first_position + row + rows;
-      const int64_t chunks = single ? DivideUp(keys, kKeysPerChunk) : 1;
+      // The keys that any of the rows sees, as indices into kv.
+      const int64_t position = sequence.first_position + row - sequence.kv_begin;
+      const int64_t first = std::max<int64_t>(0, position - window + 1);
+      const int64_t keys = position + rows;
+      const int64_t chunks = single ? DivideUp(keys - first, kKeysPerChunk) : 1;
       for (int64_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
         for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-          const int64_t begin = chunk * kKeysPerChunk;
+          const int64_t begin = first + chunk * kKeysPerChunk;
           const int64_t end = chunks == 1 ? keys : std::min(keys, begin + kKeysPerChunk);
-          tasks.push_back({&sequence, kv_head, row, rows, begin, end, chunks, part});
+          tasks.push_back({&sequence, kv_head, row, rows, begin, end, chunk, chunks, part});
           if (chunks > 1) part += rows * group;
         }
       }
@@ -138,7 +148,8 @@ void Attend(const AttentionShape& shape, std::span<const AttentionSequence> sequ
         .heads = group,
         .head_dim = dim,
         .scale = shape.scale,
-        .first_position = sequence.first_position + task.row,
+        .first_position = sequence.first_position + task.row - sequence.kv_begin,
+        .window = WindowOf(shape),
         .key_begin = task.key_begin,
         .key_end = task.key_end,
         .bf16 = sequence.kv.dtype == DType::kBF16,
@@ -154,7 +165,7 @@ void Attend(const AttentionShape& shape, std::span<const AttentionSequence> sequ
   });
 
   for (const Task& task : tasks) {
-    if (task.chunks == 1 || task.key_begin != 0) continue;
+    if (task.chunks == 1 || task.chunk != 0) continue;
     write(task, parts.maximum.data() + task.part, parts.denominator.data() + task.part,
           parts.numerator.data() + task.part * dim);
   }

@@ -15,7 +15,8 @@ struct AttentionShape {
   int64_t heads = 0;  // query heads; a multiple of kv_heads
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
-  float scale = 0;  // usually 1 / sqrt(head_dim)
+  float scale = 0;     // usually 1 / sqrt(head_dim)
+  int64_t window = 0;  // positions a row sees, its own with them; 0: all before it
 };
 
 // Keys and values of one sequence: element (t, h, d) at bytes + (t * token_stride + h * head_stride
@@ -29,12 +30,14 @@ struct KvView {
 };
 
 // Rows [first_row, first_row + rows) of q and out belong to one sequence, at positions
-// first_position ... of it; row r sees the keys of positions 0 .. first_position + r, all of which
-// are in `kv`.
+// first_position ... of it; the row at position p sees the keys of positions
+// max(0, p - window + 1) .. p. `kv` holds positions kv_begin ... of the sequence, among them all
+// that a row sees.
 struct AttentionSequence {
   int64_t first_row = 0;
   int64_t rows = 0;
   int64_t first_position = 0;
+  int64_t kv_begin = 0;
   KvView kv;
 };
 

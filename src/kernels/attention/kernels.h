@@ -17,7 +17,8 @@ struct AttentionTile {
   int64_t heads;
   int64_t head_dim;
   float scale;
-  int64_t first_position;  // row r sees keys 0 .. first_position + r ...
+  int64_t first_position;  // row r sees keys first_position + r - window + 1 .. first_position + r
+  int64_t window;          // ... all before it when larger than that ...
   int64_t key_begin;       // ... of those in [key_begin, key_end)
   int64_t key_end;
   bool bf16;           // keys and values are bf16, not f32

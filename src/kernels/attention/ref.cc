@@ -14,13 +14,13 @@ float Element(const void* base, bool bf16, int64_t index) {
               : static_cast<const float*>(base)[index];
 }
 
-// One query vector over keys [key_begin, end), a key at a time with a running maximum.
-void AttendVector(const AttentionTile& tile, const float* q, int64_t end, float* maximum,
-                  float* denominator, float* numerator) {
+// One query vector over keys [begin, end), a key at a time with a running maximum.
+void AttendVector(const AttentionTile& tile, const float* q, int64_t begin, int64_t end,
+                  float* maximum, float* denominator, float* numerator) {
   *maximum = -std::numeric_limits<float>::infinity();
   *denominator = 0;
   std::fill_n(numerator, tile.head_dim, 0.0F);
-  for (int64_t t = tile.key_begin; t < end; ++t) {
+  for (int64_t t = begin; t < end; ++t) {
     float score = 0;
     for (int64_t d = 0; d < tile.head_dim; ++d) {
       score += q[d] * Element(tile.keys, tile.bf16, t * tile.token_stride + d);
@@ -48,11 +48,14 @@ int64_t AttendScratchRef(int64_t /*vectors*/, int64_t /*head_dim*/) {
 
 void AttendRef(const AttentionTile& tile) {
   for (int64_t row = 0; row < tile.rows; ++row) {
-    const int64_t end = std::min(tile.key_end, tile.first_position + row + 1);
+    const int64_t position = tile.first_position + row;
+    const int64_t begin = std::max(tile.key_begin, position - tile.window + 1);
+    const int64_t end = std::min(tile.key_end, position + 1);
     for (int64_t head = 0; head < tile.heads; ++head) {
       const int64_t vector = row * tile.heads + head;
-      AttendVector(tile, tile.q + row * tile.ldq + head * tile.head_dim, end, tile.maximum + vector,
-                   tile.denominator + vector, tile.numerator + vector * tile.head_dim);
+      AttendVector(tile, tile.q + row * tile.ldq + head * tile.head_dim, begin, end,
+                   tile.maximum + vector, tile.denominator + vector,
+                   tile.numerator + vector * tile.head_dim);
     }
   }
 }

@@ -31,6 +31,10 @@ int64_t Min(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+int64_t Max(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
 // The parts of a tile's scratch, each aligned to a cache line.
 struct Scratch {
   Scratch(float* memory, int64_t m, int64_t dim)
@@ -214,17 +218,22 @@ void GatherQueries(const AttentionTile& tile, float* dst) {
   }
 }
 
-// Turns the first `visible` of 64 scores into probabilities relative to the new maximum, the others
-// into zero, and brings denominator and sums [width] along.
-void Softmax(int64_t visible, float* scores, float* maximum, float* denominator, float* sums,
-             int64_t width) {
+// Lanes 0 .. count - 1, for any count.
+inline __mmask16 LanesBelow(int64_t count) {
+  return count <= 0 ? __mmask16{0} : FirstLanes(count);
+}
+
+// Turns scores [begin, end) of 64 into probabilities relative to the new maximum, the others into
+// zero, and brings denominator and sums [width] along. begin < end.
+void Softmax(int64_t begin, int64_t end, float* scores, float* maximum, float* denominator,
+             float* sums, int64_t width) {
   const __m512 lowest = _mm512_set1_ps(-__builtin_inff());
   __m512 s[kTileVectors];
   __m512 largest = _mm512_set1_ps(*maximum);
 #pragma GCC unroll 4
   for (int v = 0; v < kTileVectors; ++v) {
-    const int64_t left = visible - kLanes * v;
-    const __mmask16 lanes = left <= 0 ? __mmask16{0} : FirstLanes(left);
+    const __mmask16 before = LanesBelow(begin - kLanes * v);
+    const __mmask16 lanes = LanesBelow(end - kLanes * v) & static_cast<__mmask16>(~before);
     s[v] = _mm512_mask_load_ps(lowest, lanes, scores + kLanes * v);
     largest = _mm512_max_ps(largest, s[v]);
   }
@@ -268,20 +277,22 @@ void AttendAvx512(const AttentionTile& tile) {
 
   for (int64_t key = tile.key_begin; key < tile.key_end; key += kBlockKeys) {
     const int64_t count = Min(kBlockKeys, tile.key_end - key);
-    // Rows before this one see no key of the block (the triangle's upper part).
-    const int64_t blind = key - tile.first_position;
-    const int64_t first_row = blind > 0 ? blind : 0;
-    if (first_row >= tile.rows) continue;
+    // Rows before the first see no key of the block (the triangle's upper part), nor do those from
+    // the end on (their windows begin behind it).
+    const int64_t first_row = Max(0, key - tile.first_position);
+    const int64_t end_row = Min(tile.rows, key + count - 1 + tile.window - tile.first_position);
+    if (first_row >= end_row) continue;
     const int64_t i = first_row * tile.heads;
+    const int64_t end = end_row * tile.heads;
     (tile.bf16 ? PackBlock<Bf16> : PackBlock<float>)(tile, key, count, scratch);
-    Multiply(scratch.queries + i * dim, dim, scratch.keys, kBlockKeys, m - i, RoundUp(count), dim,
+    Multiply(scratch.queries + i * dim, dim, scratch.keys, kBlockKeys, end - i, RoundUp(count), dim,
              false, scratch.scores + i * kBlockKeys, kBlockKeys);
-    for (int64_t v = i; v < m; ++v) {
-      const int64_t visible = Min(count, tile.first_position + v / tile.heads + 1 - key);
-      Softmax(visible, scratch.scores + v * kBlockKeys, tile.maximum + v, tile.denominator + v,
-              scratch.sums + v * width, width);
+    for (int64_t v = i; v < end; ++v) {
+      const int64_t own = tile.first_position + v / tile.heads - key;  // the row's own key
+      Softmax(Max(0, own - tile.window + 1), Min(count, own + 1), scratch.scores + v * kBlockKeys,
+              tile.maximum + v, tile.denominator + v, scratch.sums + v * width, width);
     }
-    Multiply(scratch.scores + i * kBlockKeys, kBlockKeys, scratch.values, width, m - i, width,
+    Multiply(scratch.scores + i * kBlockKeys, kBlockKeys, scratch.values, width, end - i, width,
              count, true, scratch.sums + i * width, width);
   }
   for (int64_t i = 0; i < m; ++i) {
