@@ -14,7 +14,7 @@ readonly LONG_FILES='
 readonly LISTS='
 src/quant/schemes       src/quant/schemes/schemes.inc      common
 src/quant/observers     src/quant/observers/observers.inc  observer
-src/model/arch          src/model/arch/archs.inc           config_reader
+src/model/arch          src/model/arch/archs.inc           config_reader llama_names rope_reader
 src/compress/modifiers  src/compress/modifiers.inc         cholesky gptq_solver quantization_settings smooth_scales
 '
 

@@ -20,6 +20,8 @@ struct ModuleNames {
   std::string head;                  // "lm_head"
   std::string attention_norm;        // "input_layernorm"
   std::vector<std::string> qkv;      // "self_attn.q_proj", ...
+  std::string q_norm;                // "self_attn.q_norm"; used where the spec has qk_norm
+  std::string k_norm;                // "self_attn.k_norm"
   std::string attention_output;      // "self_attn.o_proj"
   std::string mlp_norm;              // "post_attention_layernorm"
   std::vector<std::string> gate_up;  // "mlp.gate_proj", "mlp.up_proj"

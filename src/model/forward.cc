@@ -22,14 +22,27 @@ std::span<float> Scratch(std::vector<float>* buffer, int64_t rows, int64_t colum
   return std::span<float>(*buffer).first(size);
 }
 
-// transformers: 1 / theta^(2i / d) in float32.
-std::vector<float> InverseFrequencies(const ModelSpec& spec) {
-  std::vector<float> frequencies(static_cast<size_t>(spec.head_dim / 2));
-  for (size_t i = 0; i < frequencies.size(); ++i) {
-    const float exponent = static_cast<float>(2 * i) / static_cast<float>(spec.head_dim);
-    frequencies[i] = 1.0F / std::pow(static_cast<float>(spec.rope_theta), exponent);
+// The end of the run of rows, from `first` on, that belong to one sequence.
+int64_t RunEnd(const Batch& batch, int64_t first) {
+  const auto begin = batch.sequence.begin() + first;
+  return first +
+         (std::find_if(begin, batch.sequence.end(), [&](int32_t s) { return s != *begin; }) -
+          begin);
+}
+
+// The length of each row's sequence.
+std::vector<int64_t> LengthsOfRows(const Batch& batch) {
+  std::vector<int64_t> lengths;
+  for (int64_t row = 0; row < batch.rows();) {
+    const int64_t end = RunEnd(batch, row);
+    const int64_t length =
+        batch.lengths.empty()
+            ? batch.position[static_cast<size_t>(end - 1)] + 1
+            : batch.lengths[static_cast<size_t>(batch.sequence[static_cast<size_t>(row)])];
+    lengths.insert(lengths.end(), static_cast<size_t>(end - row), length);
+    row = end;
   }
-  return frequencies;
+  return lengths;
 }
 
 void AddTo(std::span<float> sum, std::span<const float> addend) {
@@ -42,6 +55,13 @@ int64_t Batch::wanted_rows() const {
   return std::count(want_logits.begin(), want_logits.end(), uint8_t{1});
 }
 
+void Batch::Clear() {
+  tokens.clear();
+  sequence.clear();
+  position.clear();
+  want_logits.clear();
+}
+
 void Batch::Add(int32_t token, int32_t in_sequence, int64_t at_position, bool logits) {
   tokens.push_back(token);
   sequence.push_back(in_sequence);
@@ -50,7 +70,9 @@ void Batch::Add(int32_t token, int32_t in_sequence, int64_t at_position, bool lo
 }
 
 Forward::Forward(const Model& model, const Context& context)
-    : model_(model), context_(context), inverse_frequencies_(InverseFrequencies(model.spec)) {}
+    : model_(model),
+      context_(context),
+      frequencies_(RopeFrequencies(model.spec.rope, model.spec.head_dim, 0)) {}
 
 Status Forward::Embed(const Batch& batch, std::span<float> hidden) {
   const auto width = static_cast<size_t>(model_.spec.hidden_size);
@@ -133,6 +155,10 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
   float* keys = queries + spec.q_size();
   const float* values = keys + spec.kv_size();
 
+  if (spec.qk_norm) {
+    NormHeads(block.q_norm_weight, queries, stride, m, spec.num_heads);
+    NormHeads(block.k_norm_weight, keys, stride, m, spec.num_kv_heads);
+  }
   PrepareRope(batch);
   ApplyRope(queries, stride, m, spec.num_heads, spec.head_dim, spec.head_dim, cos_.data(),
             sin_.data(), context_.isa, context_.pool);
@@ -142,39 +168,59 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
   std::vector<AttentionSequence> sequences;
   for (int64_t first = 0; first < m;) {
     const int32_t sequence = batch.sequence[static_cast<size_t>(first)];
-    int64_t end = first;
-    while (end < m && batch.sequence[static_cast<size_t>(end)] == sequence) ++end;
+    const int64_t end = RunEnd(batch, first);
     LayerState* layer =
         states[static_cast<size_t>(sequence)]->layers[static_cast<size_t>(block_index)].get();
-    auto* kv = static_cast<FullKvState*>(layer);
+    auto* kv = static_cast<KvState*>(layer);
     OCTAVO_CHECK(kv->length() == batch.position[static_cast<size_t>(first)]) << kv->length();
     kv->Append(keys + first * stride, values + first * stride, end - first, stride);
     sequences.push_back({.first_row = first,
                          .rows = end - first,
                          .first_position = batch.position[static_cast<size_t>(first)],
+                         .kv_begin = kv->begin(),
                          .kv = kv->view()});
     first = end;
   }
   const AttentionShape shape{.heads = spec.num_heads,
                              .kv_heads = spec.num_kv_heads,
                              .head_dim = spec.head_dim,
-                             .scale = 1.0F / std::sqrt(static_cast<float>(spec.head_dim))};
+                             .scale = 1.0F / std::sqrt(static_cast<float>(spec.head_dim)),
+                             .window = spec.window(block_index)};
   Attend(shape, sequences, queries, stride, Scratch(&attended_, m, spec.q_size()).data(),
          spec.q_size(), context_.isa, context_.pool);
 }
 
+void Forward::NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads) {
+  const int64_t dim = model_.spec.head_dim;
+  // As few calls as possible: a head of all rows each, or all heads of a row.
+  const bool by_head = heads <= m;
+  for (int64_t i = 0; i < (by_head ? heads : m); ++i) {
+    float* first = x + i * (by_head ? dim : stride);
+    const int64_t distance = by_head ? stride : dim;
+    RmsNorm(first, distance, by_head ? m : heads, weight.data<float>(), model_.spec.norm_epsilon,
+            first, distance, context_.isa, context_.pool);
+  }
+}
+
 void Forward::PrepareRope(const Batch& batch) {
-  if (rope_positions_ == batch.position) return;  // the same for every block of a pass
+  const RopeSpec& rope = model_.spec.rope;
+  const std::vector<int64_t> lengths =
+      rope.depends_on_length() ? LengthsOfRows(batch) : std::vector<int64_t>();
+  // The same for every block of a pass.
+  if (rope_positions_ == batch.position && rope_lengths_ == lengths) return;
   rope_positions_ = batch.position;
-  const size_t half = inverse_frequencies_.size();
+  rope_lengths_ = lengths;
+  const auto half = static_cast<size_t>(model_.spec.head_dim / 2);
   cos_.resize(batch.position.size() * half);
   sin_.resize(batch.position.size() * half);
   for (size_t row = 0; row < batch.position.size(); ++row) {
+    if (!lengths.empty() && (row == 0 || lengths[row] != lengths[row - 1]))
+      frequencies_ = RopeFrequencies(rope, model_.spec.head_dim, lengths[row]);
     for (size_t i = 0; i < half; ++i) {
       const double angle =
-          static_cast<double>(batch.position[row]) * static_cast<double>(inverse_frequencies_[i]);
-      cos_[row * half + i] = static_cast<float>(std::cos(angle));
-      sin_[row * half + i] = static_cast<float>(std::sin(angle));
+          static_cast<double>(batch.position[row]) * static_cast<double>(frequencies_[i]);
+      cos_[row * half + i] = static_cast<float>(std::cos(angle) * rope.attention_factor);
+      sin_[row * half + i] = static_cast<float>(std::sin(angle) * rope.attention_factor);
     }
   }
 }

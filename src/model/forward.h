@@ -20,9 +20,15 @@ struct Batch {
   std::vector<int32_t> sequence;  // index into the states passed along
   std::vector<int64_t> position;
   std::vector<uint8_t> want_logits;  // whether Head computes this row
+  // How long each sequence will be when what is being fed is in, of which this batch may be a
+  // piece: rotary embedding that depends on the length goes by it. Empty: as long as this batch
+  // makes it.
+  std::vector<int64_t> lengths;
 
   int64_t rows() const { return static_cast<int64_t>(tokens.size()); }
   int64_t wanted_rows() const;
+  // Empties it and keeps its memory.
+  void Clear();
   // One more token of a sequence.
   void Add(int32_t token, int32_t in_sequence, int64_t at_position, bool logits);
 };
@@ -54,12 +60,14 @@ class Forward {
   void MultiplyGroup(const LinearGroup& group, const Rows& x, std::span<float> y);
   void Attention(const octavo::Block& block, int64_t block_index, const Batch& batch,
                  std::span<SequenceState* const> states);
+  // RMSNorm of each of `heads` heads, in place; rows of x lie `stride` floats apart.
+  void NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads);
   void PrepareRope(const Batch& batch);
 
   const Model& model_;
   const Context& context_;
   Tap tap_;
-  std::vector<float> inverse_frequencies_;  // [head_dim / 2]
+  std::vector<float> frequencies_;  // [head_dim / 2], of the latest sequence
 
   // Scratch, sized by the largest batch so far.
   QuantizedRows quantized_;
@@ -71,6 +79,7 @@ class Forward {
   std::vector<float> activated_;         // [m, intermediate]
   std::vector<float> cos_, sin_;         // [m, head_dim / 2]
   std::vector<int64_t> rope_positions_;  // those that cos_ and sin_ are of
+  std::vector<int64_t> rope_lengths_;    // of the rows' sequences
 };
 
 }  // namespace octavo

@@ -46,12 +46,16 @@ Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
   const std::string prefix = block.name + ".";
   block.attention_norm = prefix + names.attention_norm;
   block.mlp_norm = prefix + names.mlp_norm;
+  if (spec.qk_norm) {
+    block.q_norm = prefix + names.q_norm;
+    block.k_norm = prefix + names.k_norm;
+  }
   OCTAVO_ASSIGN_OR_RETURN(
       block.qkv, builder.Group(prefix, names.qkv, {spec.q_size(), spec.kv_size(), spec.kv_size()},
-                               spec.hidden_size, spec.attention_bias));
+                               spec.hidden_size, spec.qkv_bias));
   OCTAVO_ASSIGN_OR_RETURN(block.attention_output,
                           builder.Group(prefix, {names.attention_output}, {spec.hidden_size},
-                                        spec.q_size(), spec.attention_bias));
+                                        spec.q_size(), spec.attention_output_bias));
   OCTAVO_ASSIGN_OR_RETURN(
       block.gate_up,
       builder.Group(prefix, names.gate_up, {spec.intermediate_size, spec.intermediate_size},
@@ -67,6 +71,14 @@ int64_t LinearGroup::n() const {
   int64_t n = 0;
   for (const LinearLayer& layer : layers) n += layer.n;
   return n;
+}
+
+std::vector<std::pair<std::string, Tensor*>> Block::norms() {
+  std::vector<std::pair<std::string, Tensor*>> norms = {{attention_norm, &attention_norm_weight},
+                                                        {mlp_norm, &mlp_norm_weight}};
+  if (!q_norm.empty()) norms.emplace_back(q_norm, &q_norm_weight);
+  if (!k_norm.empty()) norms.emplace_back(k_norm, &k_norm_weight);
+  return norms;
 }
 
 std::vector<ModuleName> Model::modules() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -35,6 +36,8 @@ struct Block {
   std::string name;            // "model.layers.3"
   std::string attention_norm;  // module names
   std::string mlp_norm;
+  std::string q_norm;  // empty where the spec has no qk_norm
+  std::string k_norm;
   LinearGroup qkv;
   LinearGroup attention_output;
   LinearGroup gate_up;
@@ -43,12 +46,16 @@ struct Block {
   // Filled by loading; empty tensors and parts otherwise.
   Tensor attention_norm_weight;  // F32 [hidden]
   Tensor mlp_norm_weight;
+  Tensor q_norm_weight;  // F32 [head_dim]
+  Tensor k_norm_weight;
   bool loaded = false;
 
   std::vector<LinearGroup*> groups() { return {&qkv, &attention_output, &gate_up, &down}; }
   std::vector<const LinearGroup*> groups() const {
     return {&qkv, &attention_output, &gate_up, &down};
   }
+  // The norms there are: module name and where its weight goes.
+  std::vector<std::pair<std::string, Tensor*>> norms();
 };
 
 struct Model {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/rope.h"
 #include "tensor/dtype.h"
 
 namespace octavo {
@@ -19,16 +20,24 @@ struct ModelSpec {
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
-  int64_t max_positions = 0;  // max_position_embeddings
+  int64_t max_positions = 0;  // how long a sequence may be, stretched by `rope`
   float norm_epsilon = 0;
-  double rope_theta = 0;
-  bool attention_bias = false;  // on q, k, v and o
-  bool mlp_bias = false;        // on gate, up and down
+  RopeSpec rope;
+  // Of each layer: how many positions a token sees, its own with them; 0: all before it. Empty: 0
+  // for all.
+  std::vector<int64_t> windows;
+  bool qk_norm = false;                // RMSNorm over each head of q and k, before the rotation
+  bool qkv_bias = false;               // on q, k and v
+  bool attention_output_bias = false;  // on o
+  bool mlp_bias = false;               // on gate, up and down
   bool tie_word_embeddings = false;
   DType dtype = DType::kBF16;  // of the stored weights
 
   int64_t q_size() const { return num_heads * head_dim; }
   int64_t kv_size() const { return num_kv_heads * head_dim; }
+  int64_t window(int64_t layer) const {
+    return windows.empty() ? 0 : windows[static_cast<size_t>(layer)];
+  }
 };
 
 }  // namespace octavo

@@ -126,10 +126,12 @@ Status LoadedModel::LoadEnds(const Context& context) {
 Status LoadedModel::LoadBlock(int64_t index, const Context& context) {
   Block& block = model_.blocks[static_cast<size_t>(index)];
   if (block.loaded) return OkStatus();
-  OCTAVO_ASSIGN_OR_RETURN(block.attention_norm_weight,
-                          LoadNorm(checkpoint_, block.attention_norm, model_.spec.hidden_size));
-  OCTAVO_ASSIGN_OR_RETURN(block.mlp_norm_weight,
-                          LoadNorm(checkpoint_, block.mlp_norm, model_.spec.hidden_size));
+  for (const auto& [name, weight] : block.norms()) {
+    const bool of_heads = weight == &block.q_norm_weight || weight == &block.k_norm_weight;
+    OCTAVO_ASSIGN_OR_RETURN(
+        *weight,
+        LoadNorm(checkpoint_, name, of_heads ? model_.spec.head_dim : model_.spec.hidden_size));
+  }
   for (LinearGroup* group : block.groups()) OCTAVO_RETURN_IF_ERROR(LoadGroup(group, context));
   block.loaded = true;
   return OkStatus();
@@ -144,8 +146,7 @@ void LoadedModel::ReleaseBlock(int64_t index) {
       for (const std::string& name : checkpoint_.NamesOf(layer.name)) checkpoint_.Forget(name);
     }
   }
-  block.attention_norm_weight = Tensor();
-  block.mlp_norm_weight = Tensor();
+  for (const auto& [name, weight] : block.norms()) *weight = Tensor();
   block.loaded = false;
 }
 
@@ -174,6 +175,7 @@ std::vector<std::string> LoadedModel::UnusedTensors() const {
   for (const Block& block : model_.blocks) {
     modules.insert(block.attention_norm);
     modules.insert(block.mlp_norm);
+    if (!block.q_norm.empty()) modules.insert({block.q_norm, block.k_norm});
     for (const LinearGroup* group : block.groups()) add(*group);
   }
   add(model_.head);

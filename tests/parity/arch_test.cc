@@ -67,6 +67,7 @@ class ArchGolden : public ::testing::TestWithParam<Case> {
     std::vector<float> all;
     for (size_t first = 0; first < tokens.size(); first += static_cast<size_t>(piece)) {
       Batch batch;
+      batch.lengths = {std::ssize(tokens)};
       for (size_t i = first; i < std::min(tokens.size(), first + static_cast<size_t>(piece)); ++i) {
         batch.Add(tokens[i], 0, static_cast<int64_t>(i), true);
       }
@@ -108,6 +109,8 @@ TEST_P(ArchGolden, LogitsInOnePieceInChunksAndTokenByToken) {
 TEST_P(ArchGolden, GreedyContinuation) {
   const auto ids = Golden("input_ids").data<int32_t>();
   const auto expected = Golden("greedy").data<int32_t>();
+  // Goldens of dynamic rope go on where the model should end.
+  loaded_->mutable_model().spec.max_positions = 64;
   Session session(model(), context_.context, DType::kF32);
   auto logits = session.Feed(ids.first(static_cast<size_t>(Golden("input_ids").shape[1])));
   for (int32_t token : expected) {
@@ -124,6 +127,25 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"llama_tied", "config.json"}, Case{"llama_tied", "config_v5.json"},
                       Case{"llama_mha_bias", "config.json"},
                       Case{"llama_mha_bias", "config_v5.json"}),
+    CaseName);
+INSTANTIATE_TEST_SUITE_P(Rope, ArchGolden,
+                         ::testing::Values(Case{"llama_rope_llama3", "config.json"},
+                                           Case{"llama_rope_llama3", "config_v5.json"},
+                                           Case{"llama_rope_linear", "config.json"},
+                                           Case{"llama_rope_linear", "config_v5.json"},
+                                           Case{"llama_rope_yarn", "config.json"},
+                                           Case{"llama_rope_yarn", "config_v5.json"},
+                                           Case{"llama_rope_dynamic", "config.json"},
+                                           Case{"llama_rope_dynamic", "config_v5.json"}),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    Families, ArchGolden,
+    ::testing::Values(Case{"mistral", "config.json"}, Case{"mistral", "config_v5.json"},
+                      Case{"mistral_head_dim", "config.json"},
+                      Case{"mistral_head_dim", "config_v5.json"}, Case{"ministral", "config.json"},
+                      Case{"ministral", "config_v5.json"}, Case{"qwen2", "config.json"},
+                      Case{"qwen2", "config_v5.json"}, Case{"qwen3", "config.json"},
+                      Case{"qwen3", "config_v5.json"}),
     CaseName);
 
 }  // namespace

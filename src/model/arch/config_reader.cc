@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include "model/arch/rope_reader.h"
 
 namespace octavo {
 
@@ -11,35 +11,14 @@ namespace {
 // Far above any real model; keeps products of sizes inside int64 and a hostile config from asking
 // for the moon.
 constexpr int64_t kMaxSize = int64_t{1} << 24;
+constexpr int64_t kMaxLayers = 4096;
 
-Status ReadSize(const Value& config, std::string_view key, int64_t fallback, int64_t* size) {
+Status ReadSize(const Value& config, std::string_view key, int64_t fallback, int64_t* size,
+                int64_t largest = kMaxSize) {
   OCTAVO_ASSIGN_OR_RETURN(*size, config.GetInt(key, fallback));
-  if (*size >= 1 && *size <= kMaxSize) return OkStatus();
+  if (*size >= 1 && *size <= largest) return OkStatus();
   return InvalidArgument(
-      fmt::format("\"{}\" is {}; a size from 1 to {} is expected", key, *size, kMaxSize));
-}
-
-// rope_theta at the top (transformers 4) or in rope_parameters (5); a scaling of any kind but
-// "default" is refused.
-Status ReadRope(const Value& config, ModelSpec* spec) {
-  OCTAVO_ASSIGN_OR_RETURN(spec->rope_theta, config.GetDouble("rope_theta", 10000.0));
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const Value* rope = config.Find(key);
-    if (rope == nullptr || rope->is_null()) continue;
-    if (!rope->is_object())
-      return InvalidArgument(
-          fmt::format("\"{}\" is {}, expected an object", key, rope->type_name()));
-    OCTAVO_ASSIGN_OR_RETURN(const std::string old_spelling, rope->GetString("type", "default"));
-    OCTAVO_ASSIGN_OR_RETURN(const std::string type, rope->GetString("rope_type", old_spelling));
-    if (type != "default")
-      return Unsupported(fmt::format("\"{}\": rope type \"{}\" is not supported yet", key, type));
-    OCTAVO_ASSIGN_OR_RETURN(spec->rope_theta, rope->GetDouble("rope_theta", spec->rope_theta));
-  }
-  if (!(spec->rope_theta > 0) || !std::isfinite(spec->rope_theta)) {
-    return InvalidArgument(
-        fmt::format("\"rope_theta\" is {}, expected a positive number", spec->rope_theta));
-  }
-  return OkStatus();
+      fmt::format("\"{}\" is {}; a size from 1 to {} is expected", key, *size, largest));
 }
 
 Result<DType> ReadDType(const Value& config) {
@@ -55,20 +34,22 @@ Result<DType> ReadDType(const Value& config) {
 
 }  // namespace
 
-Result<ModelSpec> ReadCommonConfig(const Value& config) {
+Result<ModelSpec> ReadCommonConfig(const Value& config, const ConfigDefaults& defaults) {
   ModelSpec spec;
   for (const auto& [key, size] : {std::pair{"vocab_size", &spec.vocab_size},
                                   {"hidden_size", &spec.hidden_size},
                                   {"intermediate_size", &spec.intermediate_size},
-                                  {"num_hidden_layers", &spec.num_layers},
                                   {"num_attention_heads", &spec.num_heads}}) {
     OCTAVO_RETURN_IF_ERROR(ReadSize(config, key, 0, size));
   }
+  OCTAVO_RETURN_IF_ERROR(ReadSize(config, "num_hidden_layers", 0, &spec.num_layers, kMaxLayers));
   OCTAVO_RETURN_IF_ERROR(
       ReadSize(config, "num_key_value_heads", spec.num_heads, &spec.num_kv_heads));
-  OCTAVO_RETURN_IF_ERROR(
-      ReadSize(config, "head_dim", spec.hidden_size / spec.num_heads, &spec.head_dim));
-  OCTAVO_RETURN_IF_ERROR(ReadSize(config, "max_position_embeddings", 2048, &spec.max_positions));
+  OCTAVO_RETURN_IF_ERROR(ReadSize(config, "head_dim",
+                                  defaults.head_dim.value_or(spec.hidden_size / spec.num_heads),
+                                  &spec.head_dim));
+  OCTAVO_RETURN_IF_ERROR(ReadSize(config, "max_position_embeddings",
+                                  defaults.max_position_embeddings, &spec.max_positions));
   if (spec.num_heads % spec.num_kv_heads != 0) {
     return InvalidArgument(
         fmt::format("\"num_attention_heads\" ({}) is no multiple of \"num_key_value_heads\" ({})",
@@ -87,6 +68,51 @@ Result<ModelSpec> ReadCommonConfig(const Value& config) {
   if (activation != "silu")
     return Unsupported("\"hidden_act\" is \"" + activation + "\"; silu is supported");
   return spec;
+}
+
+Status ReadWindows(const Value& config, std::optional<int64_t> window, int64_t first_sliding,
+                   ModelSpec* spec) {
+  if (window && *window < 1) {
+    return InvalidArgument(
+        fmt::format("\"sliding_window\" is {}, expected a number of tokens or null", *window));
+  }
+  const Value* types = config.Find("layer_types");
+  const bool listed = types != nullptr && !types->is_null();
+  if (listed && (!types->is_array() || std::ssize(types->as_array()) != spec->num_layers)) {
+    return InvalidArgument(
+        fmt::format("\"layer_types\" is expected to be a list of {} names, one for each of "
+                    "\"num_hidden_layers\"",
+                    spec->num_layers));
+  }
+  if (!listed && !window) return OkStatus();
+  spec->windows.assign(static_cast<size_t>(spec->num_layers), 0);
+  for (int64_t i = 0; i < spec->num_layers; ++i) {
+    bool sliding = window && i >= first_sliding;
+    if (listed) {
+      const Value& type = types->as_array()[static_cast<size_t>(i)];
+      const std::string name = type.is_string() ? type.as_string() : std::string(type.type_name());
+      sliding = name == "sliding_attention";
+      if (!sliding && name != "full_attention") {
+        return Unsupported(fmt::format(
+            "\"layer_types\" names \"{}\"; sliding_attention and full_attention are supported",
+            name));
+      }
+      if (sliding && !window) {
+        return InvalidArgument(
+            "\"layer_types\" names sliding_attention, but \"sliding_window\" is not given or not "
+            "used");
+      }
+    }
+    if (sliding) spec->windows[static_cast<size_t>(i)] = *window;
+  }
+  return OkStatus();
+}
+
+Status ReadQwenWindows(const Value& config, ModelSpec* spec) {
+  OCTAVO_ASSIGN_OR_RETURN(const bool used, config.GetBool("use_sliding_window", false));
+  OCTAVO_ASSIGN_OR_RETURN(const int64_t window, config.GetInt("sliding_window", 4096));
+  OCTAVO_ASSIGN_OR_RETURN(const int64_t first_sliding, config.GetInt("max_window_layers", 28));
+  return ReadWindows(config, used ? std::optional(window) : std::nullopt, first_sliding, spec);
 }
 
 }  // namespace octavo

@@ -1,0 +1,150 @@
+#include "model/arch/rope_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/suggest.h"
+
+namespace octavo {
+
+namespace {
+
+// The largest position a float32 angle still tells apart, and far above any real model.
+constexpr double kMaxPositions = 1 << 24;
+
+struct ScalingName {
+  std::string_view name;
+  RopeScaling scaling;
+};
+constexpr ScalingName kScalings[] = {{"default", RopeScaling::kNone},
+                                     {"linear", RopeScaling::kLinear},
+                                     {"dynamic", RopeScaling::kDynamic},
+                                     {"llama3", RopeScaling::kLlama3},
+                                     {"yarn", RopeScaling::kYarn}};
+
+// A finite number of at least `least`; `fallback` where it is absent, which is an error if that is
+// NaN.
+Status ReadNumber(const Value& rope, std::string_view key, double least, double fallback,
+                  double* number) {
+  OCTAVO_ASSIGN_OR_RETURN(*number, rope.GetDouble(key, fallback));
+  if (std::isfinite(*number) && *number >= least) return OkStatus();
+  const Value* found = rope.Find(key);
+  return InvalidArgument(fmt::format(
+      "\"{}\" is {}; a number of at least {} is expected", key,
+      found == nullptr || found->is_null() ? "missing" : fmt::format("{}", *number), least));
+}
+
+Result<RopeScaling> ReadScaling(const Value& rope) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::string old_spelling, rope.GetString("type", "default"));
+  OCTAVO_ASSIGN_OR_RETURN(const std::string type, rope.GetString("rope_type", old_spelling));
+  std::vector<std::string> known;
+  for (const ScalingName& scaling : kScalings) {
+    if (scaling.name == type) return scaling.scaling;
+    known.emplace_back(scaling.name);
+  }
+  return Unsupported(fmt::format("rope type \"{}\" is not supported{}; there is {}", type,
+                                 DidYouMean(type, known), fmt::join(known, ", ")));
+}
+
+Status ReadTrainedPositions(const Value& rope, const ModelSpec& spec, int64_t* positions) {
+  OCTAVO_ASSIGN_OR_RETURN(*positions,
+                          rope.GetInt("original_max_position_embeddings", spec.max_positions));
+  if (*positions >= 1 && *positions <= static_cast<int64_t>(kMaxPositions)) return OkStatus();
+  return InvalidArgument(fmt::format("\"original_max_position_embeddings\" is {}, expected 1 to {}",
+                                     *positions, kMaxPositions));
+}
+
+Status ReadLlama3(const Value& rope, RopeSpec* spec) {
+  OCTAVO_RETURN_IF_ERROR(
+      ReadNumber(rope, "low_freq_factor", 0, std::nan(""), &spec->low_frequency_factor));
+  OCTAVO_RETURN_IF_ERROR(
+      ReadNumber(rope, "high_freq_factor", 0, std::nan(""), &spec->high_frequency_factor));
+  if (spec->high_frequency_factor > spec->low_frequency_factor) return OkStatus();
+  return InvalidArgument(
+      fmt::format("\"high_freq_factor\" ({}) is not above \"low_freq_factor\" ({})",
+                  spec->high_frequency_factor, spec->low_frequency_factor));
+}
+
+// The paper's 0.1 m ln(s) + 1.
+double YarnMagnitude(double factor, double multiplier) {
+  return factor <= 1 ? 1 : 0.1 * multiplier * std::log(factor) + 1;
+}
+
+Status ReadYarn(const Value& rope, RopeSpec* spec) {
+  OCTAVO_RETURN_IF_ERROR(ReadNumber(rope, "beta_fast", 1e-6, 32, &spec->beta_fast));
+  OCTAVO_RETURN_IF_ERROR(ReadNumber(rope, "beta_slow", 1e-6, 1, &spec->beta_slow));
+  OCTAVO_ASSIGN_OR_RETURN(spec->round_ramp, rope.GetBool("truncate", true));
+  double multiplier = 0;
+  double multiplier_all = 0;
+  OCTAVO_RETURN_IF_ERROR(ReadNumber(rope, "mscale", 0, 0, &multiplier));
+  OCTAVO_RETURN_IF_ERROR(ReadNumber(rope, "mscale_all_dim", 0, 0, &multiplier_all));
+  const double usual =
+      multiplier > 0 && multiplier_all > 0
+          ? YarnMagnitude(spec->factor, multiplier) / YarnMagnitude(spec->factor, multiplier_all)
+          : YarnMagnitude(spec->factor, 1);
+  OCTAVO_RETURN_IF_ERROR(ReadNumber(rope, "attention_factor", 0, usual, &spec->attention_factor));
+  if (spec->theta > 1) return OkStatus();  // its logarithm divides
+  return InvalidArgument(fmt::format("\"rope_theta\" is {}; yarn needs more than 1", spec->theta));
+}
+
+// The members of "rope_scaling" or "rope_parameters", but rope_theta.
+Status ReadParameters(const Value& rope, ModelSpec* spec) {
+  RopeSpec& to = spec->rope;
+  OCTAVO_ASSIGN_OR_RETURN(to.scaling, ReadScaling(rope));
+  if (to.scaling == RopeScaling::kNone) return OkStatus();
+  OCTAVO_RETURN_IF_ERROR(ReadTrainedPositions(rope, *spec, &to.trained_positions));
+  const double ratio =
+      static_cast<double>(spec->max_positions) / static_cast<double>(to.trained_positions);
+  const bool may_lack_factor = to.scaling == RopeScaling::kYarn;
+  OCTAVO_RETURN_IF_ERROR(
+      ReadNumber(rope, "factor", 1, may_lack_factor ? ratio : std::nan(""), &to.factor));
+  if (to.scaling == RopeScaling::kLlama3) return ReadLlama3(rope, &to);
+  if (to.scaling == RopeScaling::kYarn) OCTAVO_RETURN_IF_ERROR(ReadYarn(rope, &to));
+  if (to.scaling == RopeScaling::kDynamic) {
+    to.trained_positions = spec->max_positions;  // transformers reads no other
+    if (spec->head_dim < 4) return InvalidArgument("dynamic rope needs a head dimension above 2");
+  }
+  // "max_position_embeddings" counts the stretched positions for llama3 (Meta's files), those
+  // trained on for the others; yarn's files do either, but name the trained ones.
+  const double base = static_cast<double>(to.scaling == RopeScaling::kYarn ? to.trained_positions
+                                                                           : spec->max_positions);
+  spec->max_positions = static_cast<int64_t>(std::min(base * to.factor, kMaxPositions));
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ReadRope(const Value& config, ModelSpec* spec) {
+  OCTAVO_ASSIGN_OR_RETURN(spec->rope.theta, config.GetDouble("rope_theta", 10000.0));
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const Value* rope = config.Find(key);
+    if (rope == nullptr || rope->is_null()) continue;
+    if (!rope->is_object())
+      return InvalidArgument(
+          fmt::format("\"{}\" is {}, expected an object", key, rope->type_name()));
+    for (const auto& [name, value] : rope->as_object()) {
+      if (value.is_object())
+        return Unsupported(
+            fmt::format("\"{}.{}\": rotary embedding by layer type is not supported", key, name));
+    }
+    OCTAVO_ASSIGN_OR_RETURN(spec->rope.theta, rope->GetDouble("rope_theta", spec->rope.theta));
+    OCTAVO_RETURN_IF_ERROR(ReadParameters(*rope, spec).Annotate(key));
+    OCTAVO_ASSIGN_OR_RETURN(const double part, rope->GetDouble("partial_rotary_factor", 1));
+    if (part != 1)
+      return Unsupported(
+          fmt::format("\"{}.partial_rotary_factor\" is {}, but 1 is supported", key, part));
+    break;
+  }
+  if (!(spec->rope.theta > 0) || !std::isfinite(spec->rope.theta)) {
+    return InvalidArgument(
+        fmt::format("\"rope_theta\" is {}, expected a positive number", spec->rope.theta));
+  }
+  return OkStatus();
+}
+
+}  // namespace octavo
