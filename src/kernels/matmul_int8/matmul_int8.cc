@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/matmul_int8/kernels.h"
+#include "kernels/split.h"
 
 namespace octavo {
 
@@ -14,12 +15,10 @@ namespace {
 // 2^31 up to here.
 constexpr int64_t kMaxDepth = 65536;
 
-// Rows that visit a column tile while it is in the caches: enough to make its one trip from memory
-// cheap, few enough to leave tasks for all threads. A multiple of every row tile.
-constexpr int64_t kRowsPerTask = 96;
-
-// Multiply-adds a task should have at least, some microseconds of work.
+// What a task should have at least, some microseconds of work: multiply-adds, or, when rows are
+// few, bytes of weights that come from memory.
 constexpr int64_t kWorkPerTask = int64_t{1} << 20;
+constexpr int64_t kBytesPerTask = int64_t{1} << 15;
 
 int64_t DivideUp(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -45,51 +44,12 @@ void ScatterGroups(const int8_t* src, int64_t k, uint8_t offset, int64_t stride,
   std::memcpy(dst + whole * stride, last, sizeof(last));
 }
 
-// In parts whose sums fit 16 bits: compilers make half as many instructions of it.
-int32_t Sum(const int8_t* values, int64_t count) {
-  constexpr int64_t kPart = 128;
-  int32_t sum = 0;
-  for (int64_t first = 0; first < count; first += kPart) {
-    const int64_t end = std::min(count, first + kPart);
-    int16_t part = 0;
-    for (int64_t i = first; i < end; ++i) part = static_cast<int16_t>(part + values[i]);
-    sum += part;
-  }
-  return sum;
-}
-
-// The activations in the kernel's layout, and what its epilogue needs of them.
-struct PackedRows {
-  Tensor bytes;
-  std::vector<int32_t> sums;
-};
-
-PackedRows PackRows(const Int8MatmulKernel& kernel, const int8_t* q, int64_t m, int64_t k,
-                    ThreadPool& pool) {
-  const int64_t groups = DivideUp(k, kInt8Group);
-  PackedRows packed{Tensor(DType::kI8, {m, groups * kInt8Group}),
-                    std::vector<int32_t>(static_cast<size_t>(m))};
-  auto* bytes = reinterpret_cast<uint8_t*>(packed.bytes.bytes());
-  const int64_t tile = kernel.row_tile;
-  pool.ParallelFor(DivideUp(m, kRowsPerTask), [&](int64_t task) {
-    const int64_t end = std::min(m, (task + 1) * kRowsPerTask);
-    for (int64_t i = task * kRowsPerTask; i < end; ++i) {
-      const int64_t first = i / tile * tile;
-      const int64_t width = std::min(tile, m - first);
-      uint8_t* dst = bytes + first * groups * kInt8Group + (i - first) * kInt8Group;
-      ScatterGroups(q + i * k, k, 0, width * kInt8Group, dst);
-      packed.sums[static_cast<size_t>(i)] = Sum(q + i * k, k);
-    }
-  });
-  return packed;
-}
-
 }  // namespace
 
 std::span<const Int8MatmulKernel> Int8MatmulKernels() {
   static constexpr Int8MatmulKernel kKernels[] = {
-#define OCTAVO_KERNEL(isa, function, row_tile, column_tile, weight_offset, exactness) \
-  {Isa::isa, #function, function, row_tile, column_tile, weight_offset, Exactness::exactness},
+#define OCTAVO_KERNEL(isa, function, sum, column_tile, weight_offset, exactness) \
+  {Isa::isa, #function, function, sum, column_tile, weight_offset, Exactness::exactness},
 #include "kernels/matmul_int8/kernels.inc"
 #undef OCTAVO_KERNEL
   };
@@ -127,7 +87,7 @@ Int8Weights Int8Weights::Pack(std::span<const TensorView> parts, Isa isa, Thread
       const int8_t* row = rows[static_cast<size_t>(t * tile + c)];
       ScatterGroups(row, weights.k_, weights.kernel_->weight_offset, tile * kInt8Group,
                     dst + c * kInt8Group);
-      sums[t * tile + c] = Sum(row, weights.k_);
+      sums[t * tile + c] = weights.kernel_->sum(row, weights.k_);
     }
   });
   return weights;
@@ -142,33 +102,39 @@ void MultiplyInt8(const Int8Weights& weights, const Int8Rows& rows,
   OCTAVO_CHECK(bias.empty() || static_cast<int64_t>(bias.size()) == n) << bias.size();
   const int64_t m = rows.m;
   if (m == 0) return;
-  const PackedRows packed = PackRows(kernel, rows.codes, m, weights.k(), pool);
-  const int32_t* column_sums = weights.column_sums_.data<int32_t>().data();
+  const int64_t k = weights.k();
+  std::vector<int32_t> row_sums;
+  if (kernel.weight_offset != 0) {
+    row_sums.resize(static_cast<size_t>(m));
+    ForEachRow(pool, m, k, [&](int64_t i) {
+      row_sums[static_cast<size_t>(i)] = kernel.sum(rows.codes + i * k, k);
+    });
+  }
 
-  const int64_t groups = DivideUp(weights.k(), kInt8Group);
-  const int64_t depth = groups * kInt8Group;
-  const int64_t row_tasks = DivideUp(m, kRowsPerTask);
-  const int64_t tile_work = kernel.column_tile * depth * std::min(m, kRowsPerTask);
-  const int64_t columns = kernel.column_tile * DivideUp(kWorkPerTask, tile_work);
+  const int64_t depth = DivideUp(k, kInt8Group) * kInt8Group;
+  const int64_t tile_bytes = kernel.column_tile * depth;
+  const int64_t tiles = std::min(DivideUp(kWorkPerTask, tile_bytes * std::min(m, kInt8BlockRows)),
+                                 DivideUp(kBytesPerTask, tile_bytes));
+  const int64_t columns = kernel.column_tile * tiles;
+  const int64_t row_tasks = DivideUp(m, kInt8BlockRows);
   // Tasks next to each other share a strip of weights.
   pool.ParallelFor(DivideUp(n, columns) * row_tasks, [&](int64_t task) {
     const int64_t j = task / row_tasks * columns;
-    const int64_t i = task % row_tasks * kRowsPerTask;
-    const Int8Block block{
-        .weights = reinterpret_cast<const uint8_t*>(weights.packed_.view().bytes) + j * depth,
-        .rows = packed.bytes.data<int8_t>().data() + i * depth,
-        .groups = groups,
-        .m = std::min(kRowsPerTask, m - i),
-        .n = std::min(columns, n - j),
-        .row_sums = packed.sums.data() + i,
-        .row_scales = rows.scales + i,
-        .zero_points = rows.zero_points == nullptr ? nullptr : rows.zero_points + i,
-        .column_sums = column_sums + j,
-        .weight_scales = weight_scales.data() + j,
-        .bias = bias.empty() ? nullptr : bias.data() + j,
-        .y = y + i * ldy + j,
-        .ldy = ldy};
-    kernel.run(block);
+    const int64_t i = task % row_tasks * kInt8BlockRows;
+    kernel.run(
+        {.weights = reinterpret_cast<const uint8_t*>(weights.packed_.view().bytes) + j * depth,
+         .rows = rows.codes + i * k,
+         .k = k,
+         .m = std::min(kInt8BlockRows, m - i),
+         .n = std::min(columns, n - j),
+         .row_sums = row_sums.empty() ? nullptr : row_sums.data() + i,
+         .row_scales = rows.scales + i,
+         .zero_points = rows.zero_points == nullptr ? nullptr : rows.zero_points + i,
+         .column_sums = weights.column_sums_.data<int32_t>().data() + j,
+         .weight_scales = weight_scales.data() + j,
+         .bias = bias.empty() ? nullptr : bias.data() + j,
+         .y = y + i * ldy + j,
+         .ldy = ldy});
   });
 }
 

@@ -1,10 +1,8 @@
 // INT8 matmul on AVX-512 VNNI: a tile of 6 rows x 64 columns in 24 accumulators.
 //
 // vpdpbusd adds four products of an unsigned and a signed byte to each int32 lane. The weights take
-// the unsigned slot, as w + 128, which is undone per row by 128 * sum_k q, a number that is there
-// once the row is packed and that asymmetric weights will need as well. (Activations in the
-// unsigned slot would cost a sum per column, stored with the weights, and a pass over q.) The sum
-// cannot overflow: 255 * 128 * 65536 < 2^31.
+// the unsigned slot, as w + 128, which is undone per row by 128 * sum_k q. (Activations in the
+// unsigned slot would cost a pass over q.) The sum cannot overflow: 255 * 128 * 65536 < 2^31.
 //
 // One step of k (a group of four) of a tile, and the accumulators it feeds:
 //
@@ -18,9 +16,11 @@
 // on the same layout: then it does nothing but stream the weights, which lie in the order they are
 // read.
 //
-// Caches: a column tile is 64 k bytes, e.g. 36 KiB (k = 576) to 896 KiB (k = 14336). It stays in L2
-// while the block's rows visit it, 256 bytes each 12 cycles, a third of what L2 delivers; the six
-// rows being multiplied (24 bytes a step) come from L1.
+// Caches: weights are taken in slabs of a column tile and up to kSlabGroups groups, which stay in
+// L1 while all rows of the block visit them; sums of a tile with several slabs wait in a buffer on
+// the stack. The rows come from L2, 24 bytes a step. Meanwhile the next slab, which lies right
+// behind, is asked for from memory, in shares: with one row tile all of it, with two half a row
+// tile each. So memory never waits for the arithmetic of a few rows, nor the other way round.
 #include <immintrin.h>
 
 #include "kernels/matmul_int8/kernels.h"
@@ -33,10 +33,11 @@ constexpr int kRowTile = 6;
 constexpr int kColumnVectors = 4;
 constexpr int64_t kColumnTile = 16 * kColumnVectors;
 constexpr int64_t kGroupBytes = kColumnTile * kInt8Group;
+constexpr int64_t kSlabGroups = 160;  // 40 KiB of L1's 48
 
-// How far ahead of their use weights are asked for: about 2 KiB covers the latency of L2 at full
-// speed and keeps several lines from memory in flight at few rows.
-constexpr int64_t kPrefetchBytes = 2048;
+int64_t Min(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 // GCC 12 spills accumulators of type __m512i that are fed to the intrinsic (half speed); it keeps
 // those of the builtin's own type. Clang needs the intrinsic.
@@ -52,6 +53,10 @@ inline Lanes DotAccumulate(Lanes sum, __m512i weights, __m512i row) {
                                        reinterpret_cast<__v16si>(row));
 }
 #endif
+
+inline __mmask16 Lanes16(int64_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xFFFF : count <= 0 ? 0 : (1U << count) - 1);
+}
 
 // The epilogue of 16 columns of a row.
 struct Epilogue {
@@ -72,40 +77,57 @@ struct Epilogue {
   }
 };
 
+// A slab of weights of the column tile that starts at column j, and what goes with it.
+struct Slab {
+  const uint8_t* weights;
+  int64_t k;       // the first value of k
+  int64_t groups;  // whole groups
+  int64_t rest;    // values of k behind them, fewer than a group
+  int64_t j;
+  bool first;     // of the column tile: sums begin at zero
+  bool last;      // sums are complete
+  int32_t* sums;  // [m, kColumnTile]
+};
+
 inline int32_t LoadFour(const int8_t* bytes) {
   int32_t four;
   __builtin_memcpy(&four, bytes, sizeof(four));
   return four;
 }
 
-// Rows [i, i + Rows) of the block times the column tile that starts at column j.
-template <int Rows>
-void MultiplyTile(const Int8Block& block, int64_t i, int64_t j) {
-  const int8_t* rows = block.rows + i * block.groups * kInt8Group;
-  const uint8_t* weights = block.weights + j * block.groups * kInt8Group;
-  Lanes sums[Rows][kColumnVectors] = {};
-  for (int64_t group = 0; group < block.groups; ++group) {
-    __m512i w[kColumnVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kColumnVectors; ++v) {
-      w[v] = _mm512_loadu_si512(weights + 64 * v);
-      _mm_prefetch(reinterpret_cast<const char*>(weights + kPrefetchBytes + 64 * v), _MM_HINT_T0);
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < Rows; ++r) {
-      const __m512i row = _mm512_set1_epi32(LoadFour(rows + kInt8Group * r));
-#pragma GCC unroll 4
-      for (int v = 0; v < kColumnVectors; ++v) sums[r][v] = DotAccumulate(sums[r][v], w[v], row);
-    }
-    rows += kInt8Group * Rows;
-    weights += kGroupBytes;
+// The last values of a row, less than four, and zeros.
+inline int32_t LoadRest(const int8_t* bytes, int64_t count) {
+  uint32_t four = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    four |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
   }
+  return static_cast<int32_t>(four);
+}
+
+// One step of k: the group of weights at `weights` times the four values that row(r) gives.
+template <int Rows, typename RowGroup>
+inline __attribute__((always_inline)) void MultiplyGroup(const uint8_t* weights,
+                                                         const RowGroup& row_group,
+                                                         Lanes (&sums)[Rows][kColumnVectors]) {
+  __m512i w[kColumnVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kColumnVectors; ++v) w[v] = _mm512_loadu_si512(weights + 64 * v);
+#pragma GCC unroll 6
+  for (int r = 0; r < Rows; ++r) {
+    const __m512i row = _mm512_set1_epi32(row_group(r));
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumnVectors; ++v) sums[r][v] = DotAccumulate(sums[r][v], w[v], row);
+  }
+}
+
+template <int Rows>
+void StoreResults(const Int8Block& block, int64_t i, int64_t j,
+                  const Lanes (&sums)[Rows][kColumnVectors]) {
 #pragma GCC unroll 4
   for (int v = 0; v < kColumnVectors; ++v) {
     const int64_t column = j + 16 * v;
-    const int64_t left = block.n - column;
-    if (left <= 0) break;
-    const auto mask = static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1 << left) - 1);
+    const __mmask16 mask = Lanes16(block.n - column);
+    if (mask == 0) break;
     const Epilogue epilogue{
         .mask = mask,
         .column_sums = _mm512_maskz_loadu_epi32(mask, block.column_sums + column),
@@ -122,18 +144,116 @@ void MultiplyTile(const Int8Block& block, int64_t i, int64_t j) {
   }
 }
 
-using TileFunction = void (*)(const Int8Block& block, int64_t i, int64_t j);
-constexpr TileFunction kTileOfRows[kRowTile + 1] = {
-    nullptr,         MultiplyTile<1>, MultiplyTile<2>, MultiplyTile<3>,
-    MultiplyTile<4>, MultiplyTile<5>, MultiplyTile<6>};
+// Rows [i, i + Rows) of the block times a slab. Asks for `Lines` cache lines a group of what lies
+// at `ahead`.
+template <int Rows, int Lines>
+void MultiplyTile(const Int8Block& block, int64_t i, const Slab& slab, const uint8_t* ahead) {
+  const int8_t* rows = block.rows + i * block.k + slab.k;
+  const uint8_t* weights = slab.weights;
+  int32_t* waiting = slab.sums + i * kColumnTile;
+  Lanes sums[Rows][kColumnVectors] = {};
+  if (!slab.first) {
+#pragma GCC unroll 6
+    for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kColumnVectors; ++v) {
+        sums[r][v] = reinterpret_cast<Lanes>(_mm512_load_si512(waiting + r * kColumnTile + 16 * v));
+      }
+    }
+  }
+  for (int64_t group = 0; group < slab.groups; ++group) {
+    MultiplyGroup<Rows>(
+        weights, [&](int r) { return LoadFour(rows + r * block.k); }, sums);
+#pragma GCC unroll 4
+    for (int line = 0; line < Lines; ++line) {
+      _mm_prefetch(reinterpret_cast<const char*>(ahead + 64 * line), _MM_HINT_T0);
+    }
+    rows += kInt8Group;
+    weights += kGroupBytes;
+    ahead += 64 * Lines;
+  }
+  if (slab.rest > 0) {
+    MultiplyGroup<Rows>(
+        weights, [&](int r) { return LoadRest(rows + r * block.k, slab.rest); }, sums);
+  }
+  if (slab.last) {
+    StoreResults<Rows>(block, i, slab.j, sums);
+    return;
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumnVectors; ++v) {
+      _mm512_store_si512(waiting + r * kColumnTile + 16 * v, reinterpret_cast<__m512i>(sums[r][v]));
+    }
+  }
+}
+
+using TileFunction = void (*)(const Int8Block& block, int64_t i, const Slab& slab,
+                              const uint8_t* ahead);
+
+template <int Lines>
+constexpr TileFunction kTileOfRows[kRowTile + 1] = {nullptr,
+                                                    MultiplyTile<1, Lines>,
+                                                    MultiplyTile<2, Lines>,
+                                                    MultiplyTile<3, Lines>,
+                                                    MultiplyTile<4, Lines>,
+                                                    MultiplyTile<5, Lines>,
+                                                    MultiplyTile<6, Lines>};
+
+// All rows of the block, a row tile at a time; each asks for its share of the next slab.
+void MultiplySlab(const Int8Block& block, const Slab& slab) {
+  const int64_t tiles = (block.m + kRowTile - 1) / kRowTile;
+  const int64_t lines = tiles == 1 ? 4 : tiles < 4 ? 2 : 1;
+  const uint8_t* next = slab.weights + slab.groups * kGroupBytes;
+  for (int64_t i = 0; i < block.m; i += kRowTile) {
+    const int64_t rows = Min(kRowTile, block.m - i);
+    const int64_t part = i / kRowTile;
+    const uint8_t* ahead = next + part * slab.groups * 64 * lines;
+    if (part * lines >= 4) {
+      kTileOfRows<0>[rows](block, i, slab, ahead);
+    } else if (lines == 4) {
+      kTileOfRows<4>[rows](block, i, slab, ahead);
+    } else if (lines == 2) {
+      kTileOfRows<2>[rows](block, i, slab, ahead);
+    } else {
+      kTileOfRows<1>[rows](block, i, slab, ahead);
+    }
+  }
+}
 
 }  // namespace
 
+int32_t SumInt8Avx512Vnni(const int8_t* q, int64_t k) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  Lanes sum = {};
+  for (int64_t l = 0; l < k; l += 64) {
+    const int64_t left = k - l;
+    const __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+    sum = DotAccumulate(sum, ones, _mm512_maskz_loadu_epi8(mask, q + l));
+  }
+  return _mm512_reduce_add_epi32(reinterpret_cast<__m512i>(sum));
+}
+
 void MultiplyInt8Avx512Vnni(const Int8Block& block) {
+  alignas(64) int32_t sums[kInt8BlockRows * kColumnTile];
+  const int64_t groups = block.groups();
+  // Slabs of about equal size.
+  const int64_t slabs = (groups + kSlabGroups - 1) / kSlabGroups;
+  const int64_t step = (groups + slabs - 1) / slabs;
   for (int64_t j = 0; j < block.n; j += kColumnTile) {
-    for (int64_t i = 0; i < block.m; i += kRowTile) {
-      const int64_t left = block.m - i;
-      kTileOfRows[left < kRowTile ? left : kRowTile](block, i, j);
+    const uint8_t* weights = block.weights + j * groups * kInt8Group;
+    for (int64_t group = 0; group < groups; group += step) {
+      const int64_t k = group * kInt8Group;
+      const int64_t values = Min(step * kInt8Group, block.k - k);
+      MultiplySlab(block, {.weights = weights + group * kGroupBytes,
+                           .k = k,
+                           .groups = values / kInt8Group,
+                           .rest = values % kInt8Group,
+                           .j = j,
+                           .first = group == 0,
+                           .last = group + step >= groups,
+                           .sums = sums});
     }
   }
 }
