@@ -18,4 +18,8 @@ Result<int64_t> SizeOr(const Value& metadata, std::string_view key, int64_t fall
 // outside the vocabulary is an error.
 Status SetTokenIds(const Value& metadata, int64_t vocab_size, Value& object);
 
+// generation_config.json: these ids, and as eos_token_id a list where the file also names a token
+// that ends a turn or a message.
+Result<Value> MakeGenerationConfig(const Value& metadata, int64_t vocab_size);
+
 }  // namespace octavo

@@ -35,34 +35,67 @@ struct Pipeline {
   Value normalizer, pre_tokenizer, decoder, model;
 };
 
-Value ByteLevel(bool add_prefix_space) {
+Value ByteLevel(bool add_prefix_space, bool use_regex = true) {
   return Object{{"type", "ByteLevel"},
                 {"add_prefix_space", add_prefix_space},
                 {"trim_offsets", true},
-                {"use_regex", true}};
+                {"use_regex", use_regex}};
 }
 
-Value Gpt2Split(bool add_prefix_space) {
+Value Sequence(Value first, Value second) {
+  return Object{{"type", "Sequence"},
+                {"pretokenizers", Array{std::move(first), std::move(second)}}};
+}
+
+Value Gpt2Split(std::string_view, bool add_prefix_space) {
   return ByteLevel(add_prefix_space);
 }
 
 // Every digit alone, then GPT-2's split.
-Value SmolLmSplit(bool add_prefix_space) {
-  const Value digits = Object{{"type", "Digits"}, {"individual_digits", true}};
-  return Object{{"type", "Sequence"},
-                {"pretokenizers", Array{digits, ByteLevel(add_prefix_space)}}};
+Value SmolLmSplit(std::string_view, bool add_prefix_space) {
+  return Sequence(Object{{"type", "Digits"}, {"individual_digits", true}},
+                  ByteLevel(add_prefix_space));
 }
 
-// tokenizer.ggml.pre names a way to split text before byte-level BPE.
+// A regular expression instead of GPT-2's.
+Value RegexSplit(std::string_view regex, bool add_prefix_space) {
+  return Sequence(Object{{"type", "Split"},
+                         {"pattern", Object{{"Regex", regex}}},
+                         {"behavior", "Isolated"},
+                         {"invert", false}},
+                  ByteLevel(add_prefix_space, /*use_regex=*/false));
+}
+
+// The expressions of the families' tokenizer.json.
+constexpr std::string_view kLlama3Regex =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2Regex =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kTekkenRegex =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// tokenizer.ggml.pre names a way to split text before byte-level BPE, and with it what else the
+// family's tokenizer.json says.
 struct PreTokenizer {
   std::string_view name;
-  Value (*make)(bool add_prefix_space);
+  Value (*make)(std::string_view regex, bool add_prefix_space);
+  std::string_view regex = {};
+  bool ignore_merges = false;  // a piece that is a token is not built from merges
+  bool nfc = false;            // text is composed first
 };
 
 constexpr std::array kPreTokenizers = {
     PreTokenizer{"gpt2", Gpt2Split},
     PreTokenizer{"gpt-2", Gpt2Split},
     PreTokenizer{"smollm", SmolLmSplit},
+    PreTokenizer{"llama-bpe", RegexSplit, kLlama3Regex, /*ignore_merges=*/true},
+    PreTokenizer{"llama3", RegexSplit, kLlama3Regex, /*ignore_merges=*/true},
+    PreTokenizer{"qwen2", RegexSplit, kQwen2Regex, /*ignore_merges=*/false, /*nfc=*/true},
+    PreTokenizer{"tekken", RegexSplit, kTekkenRegex, /*ignore_merges=*/true},
 };
 
 Value OrNull(std::optional<std::string_view> text) {
@@ -70,7 +103,7 @@ Value OrNull(std::optional<std::string_view> text) {
 }
 
 Value BpeModel(const GgufVocabulary& vocabulary, const std::vector<GgufMerge>& merges,
-               std::optional<std::string_view> unk, bool byte_fallback) {
+               std::optional<std::string_view> unk, bool byte_fallback, bool ignore_merges) {
   Object ids;
   for (const std::string_view token : vocabulary.tokens()) {
     ids.emplace_back(token, static_cast<int64_t>(ids.size()));
@@ -85,7 +118,7 @@ Value BpeModel(const GgufVocabulary& vocabulary, const std::vector<GgufMerge>& m
       {"end_of_word_suffix", nullptr},
       {"fuse_unk", unk.has_value()},
       {"byte_fallback", byte_fallback},
-      {"ignore_merges", false},
+      {"ignore_merges", ignore_merges},
       {"vocab", std::move(ids)},
       {"merges", std::move(pairs)},
   };
@@ -102,10 +135,11 @@ Result<Pipeline> ByteLevelBpe(const Source& source) {
     OCTAVO_ASSIGN_OR_RETURN(const std::vector<GgufMerge> merges,
                             source.vocabulary.ReadMerges(source.metadata));
     return Pipeline{
-        .normalizer = nullptr,
-        .pre_tokenizer = pre_tokenizer.make(source.add_space_prefix),
+        .normalizer = pre_tokenizer.nfc ? Value(Object{{"type", "NFC"}}) : Value(),
+        .pre_tokenizer = pre_tokenizer.make(pre_tokenizer.regex, source.add_space_prefix),
         .decoder = ByteLevel(true),
-        .model = BpeModel(source.vocabulary, merges, std::nullopt, /*byte_fallback=*/false)};
+        .model = BpeModel(source.vocabulary, merges, std::nullopt, /*byte_fallback=*/false,
+                          pre_tokenizer.ignore_merges)};
   }
   return Unsupported(fmt::format("tokenizer.ggml.pre is {}, only {} are imported", name, known));
 }
@@ -131,7 +165,8 @@ Result<Pipeline> SentencePieceBpe(const Source& source) {
       .normalizer = Object{{"type", "Sequence"}, {"normalizers", std::move(normalizers)}},
       .pre_tokenizer = nullptr,
       .decoder = Object{{"type", "Sequence"}, {"decoders", std::move(decoders)}},
-      .model = BpeModel(source.vocabulary, merges, source.unk, /*byte_fallback=*/true)};
+      .model = BpeModel(source.vocabulary, merges, source.unk, /*byte_fallback=*/true,
+                        /*ignore_merges=*/false)};
 }
 
 // Tokens that are looked for in the text before anything else.

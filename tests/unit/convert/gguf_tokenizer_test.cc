@@ -92,6 +92,32 @@ TEST(GgufTokenizerTest, Gpt2Splits) {
   }
 }
 
+TEST(GgufTokenizerTest, FamiliesSplitByRegularExpressions) {
+  const struct {
+    const char* name;
+    const char* contained;
+    bool ignore_merges, nfc;
+  } cases[] = {{"llama-bpe", R"(|\p{N}{1,3}|)", true, false},
+               {"llama3", R"(|\p{N}{1,3}|)", true, false},
+               {"qwen2", R"(|\p{N}|)", false, true},
+               {"tekken", R"(\p{Lu}\p{Lt})", true, false}};
+  Value metadata = ByteLevelMetadata();
+  for (const auto& expected : cases) {
+    SCOPED_TRACE(expected.name);
+    metadata.Set("tokenizer.ggml.pre", expected.name);
+    Result<ImportedTokenizer> tokenizer = MakeTokenizer(metadata, 7);
+    ASSERT_OK(tokenizer);
+    const Value& pipeline = tokenizer->pipeline;
+    const Array& parts = pipeline.Find("pre_tokenizer")->Find("pretokenizers")->as_array();
+    ASSERT_EQ(parts.size(), 2U);
+    EXPECT_NE(parts[0].Find("pattern")->Find("Regex")->as_string().find(expected.contained),
+              std::string::npos);
+    EXPECT_EQ(*parts[1].Find("use_regex"), Value(false));
+    EXPECT_EQ(*pipeline.Find("model")->Find("ignore_merges"), Value(expected.ignore_merges));
+    EXPECT_EQ(!pipeline.Find("normalizer")->is_null(), expected.nfc);
+  }
+}
+
 TEST(GgufTokenizerTest, BosAndEosAroundEachText) {
   Value metadata = ByteLevelMetadata();
   metadata.Set("tokenizer.ggml.add_bos_token", true);
@@ -166,7 +192,7 @@ TEST(GgufTokenizerTest, BadByteLevelMetadataIsRefused) {
       ByteLevelMetadata(),
       {{"tokenizer.ggml.model", "bert", "tokenizer.ggml.model is bert"},
        {"tokenizer.ggml.model", nullptr, "tokenizer.ggml.model"},
-       {"tokenizer.ggml.pre", "qwen2", "tokenizer.ggml.pre is qwen2"},
+       {"tokenizer.ggml.pre", "viking", "tokenizer.ggml.pre is viking"},
        {"tokenizer.ggml.pre", nullptr, "tokenizer.ggml.pre"},
        {"tokenizer.ggml.tokens", nullptr, "tokenizer.ggml.tokens is missing"},
        {"tokenizer.ggml.tokens", 3, "tokenizer.ggml.tokens is integer"},

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <map>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "convert/gguf_llama.h"
 #include "io/checkpoint.h"
 #include "support/golden_files.h"
 #include "tensor/convert.h"
@@ -23,7 +23,7 @@ using testing::GgufBuilder;
 constexpr uint32_t kF32 = 0;
 constexpr uint32_t kF16 = 1;
 constexpr uint32_t kQ4_1 = 3;
-constexpr uint32_t kQ4_K = 12;
+constexpr uint32_t kQ8_1 = 9;
 
 constexpr uint64_t kHidden = 32;
 constexpr uint64_t kVocab = 4;
@@ -42,6 +42,16 @@ struct TestTensor {
   uint32_t type = kF32;
   std::string bytes;
 };
+
+TestTensor HalfPrecision(const TestTensor& full) {
+  testing::ByteString bytes;
+  for (size_t at = 0; at < full.bytes.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, full.bytes.data() + at, sizeof(float));
+    bytes.Number(F16FromFloat(value));
+  }
+  return {full.dims, kF16, bytes.bytes()};
+}
 
 // A llama of one layer: 4 heads of 8, 2 key-value heads. Tests change it before it is written.
 struct TinyModel {
@@ -63,12 +73,34 @@ struct TinyModel {
     }
   }
 
+  void AddVector(const std::string& name, uint64_t size, float value) {
+    tensors[name] = {{size}, kF32, Rows(1, size, value)};
+  }
+
+  // On q, k, v and o: 0, 1, 2 ...
+  void AddBiases() {
+    for (const auto& [name, size] : {std::pair("q", 32), {"k", 16}, {"v", 16}, {"output", 32}}) {
+      const auto count = static_cast<uint64_t>(size);
+      tensors["blk.0.attn_" + std::string(name) + ".bias"] = {{count}, kF32, Rows(count, 1, 0)};
+    }
+  }
+
+  // Another architecture of the same sizes.
+  void Rename(const std::string& name) {
+    architecture = name;
+    std::map<std::string, uint32_t> renamed;
+    for (const auto& [key, value] : sizes) {
+      renamed[key.starts_with("llama.") ? name + key.substr(5) : key] = value;
+    }
+    sizes = renamed;
+  }
+
   std::string Build() const {
     GgufBuilder builder;
     builder.Text("general.architecture", architecture);
     for (const auto& [key, value] : sizes) builder.U32(key, value);
-    builder.F32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
-    builder.F32("llama.rope.freq_base", 10000.0F);
+    builder.F32(architecture + ".attention.layer_norm_rms_epsilon", 1e-5F);
+    builder.F32(architecture + ".rope.freq_base", rope_theta);
     if (!rope_scaling.empty()) {
       builder.Text("llama.rope.scaling.type", rope_scaling);
       builder.F32("llama.rope.scaling.factor", 2.5F);
@@ -85,6 +117,7 @@ struct TinyModel {
 
   std::string architecture = "llama";
   std::string rope_scaling;
+  float rope_theta = 10'000;
   std::map<std::string, uint32_t> sizes = {
       {"llama.block_count", 1},
       {"llama.context_length", 64},
@@ -100,7 +133,15 @@ struct TinyModel {
 
 class ImportGgufTest : public ::testing::Test {
  protected:
-  Status Import(const TinyModel& model, const ImportOptions& options = {}) {
+  // The elements of an imported vector.
+  std::vector<float> Elements(const std::string& name) {
+    const Checkpoint checkpoint = Checkpoint::Open(out_).value();
+    const Tensor tensor = ToFloatTensor(checkpoint.Find(name).value()).value();
+    const auto data = tensor.data<float>();
+    return {data.begin(), data.end()};
+  }
+
+  Status Import(const TinyModel& model, const ImportOptions& options = {.dtype = DType::kBF16}) {
     testing::WriteFile(gguf_, model.Build());
     return ImportGguf(gguf_, out_, options, context_.context);
   }
@@ -225,7 +266,109 @@ TEST_F(ImportGgufTest, LinearRotaryScalingIsKept) {
   model.rope_scaling = "linear";
   ASSERT_OK(Import(model));
   EXPECT_EQ(*Checkpoint::Open(out_)->config().Find("rope_scaling"),
-            Value(Value::Object{{"type", "linear"}, {"factor", 2.5}}));
+            Value(Value::Object{{"factor", 2.5}, {"rope_type", "linear"}}));
+}
+
+TEST_F(ImportGgufTest, YarnKeepsItsOriginalContext) {
+  TinyModel model;
+  model.rope_scaling = "yarn";
+  model.sizes["llama.rope.scaling.original_context_length"] = 16;
+  ASSERT_OK(Import(model));
+  EXPECT_EQ(*Checkpoint::Open(out_)->config().Find("rope_scaling"),
+            Value(Value::Object{
+                {"factor", 2.5}, {"original_max_position_embeddings", 16}, {"rope_type", "yarn"}}));
+}
+
+// The divisors of a head of 8 and base 10000, by transformers' rule: waves of 6, 63, 628 and 6283
+// positions in a context of 8192.
+TEST_F(ImportGgufTest, DivisorsOfLlama3BecomeItsParameters) {
+  testing::ByteString divisors;
+  for (const float divisor : {1.0F, 1.0F, 1.0F, 4.6815F}) divisors.Number(divisor);
+  TinyModel model;
+  model.tensors["rope_freqs.weight"] = {{4}, kF32, divisors.bytes()};
+  // The longest wave is between the limits, so the factor itself is not among the divisors.
+  EXPECT_EQ(Import(model).code(), StatusCode::kUnsupported);
+  model.rope_theta = 500'000;
+  divisors = {};
+  for (const float divisor : {1.0F, 1.0F, 2.6946F, 8.0F}) divisors.Number(divisor);
+  model.tensors["rope_freqs.weight"].bytes = divisors.bytes();
+  ASSERT_OK(Import(model));
+  EXPECT_EQ(*Checkpoint::Open(out_)->config().Find("rope_scaling"),
+            Value(Value::Object{{"factor", 8.0},
+                                {"high_freq_factor", 4.0},
+                                {"low_freq_factor", 1.0},
+                                {"original_max_position_embeddings", 8192},
+                                {"rope_type", "llama3"}}));
+}
+
+TEST_F(ImportGgufTest, BiasesOfLlamaFollowTheirRows) {
+  TinyModel model;
+  model.AddBiases();
+  ASSERT_OK(Import(model));
+  const Checkpoint checkpoint = Checkpoint::Open(out_).value();
+  EXPECT_EQ(*checkpoint.config().Find("attention_bias"), Value(true));
+  EXPECT_EQ(*checkpoint.config().Find("mlp_bias"), Value(false));
+  EXPECT_EQ(Elements("model.layers.0.self_attn.k_proj.bias"),
+            (std::vector<float>{0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15}));
+  EXPECT_EQ(Elements("model.layers.0.self_attn.v_proj.bias")[1], 1);
+}
+
+TEST_F(ImportGgufTest, Qwen2KeepsItsRowsAndHasBiases) {
+  TinyModel model;
+  model.Rename("qwen2");
+  model.AddBiases();
+  model.tensors.erase("blk.0.attn_output.bias");
+  ASSERT_OK(Import(model));
+  const Checkpoint checkpoint = Checkpoint::Open(out_).value();
+  const Value& config = checkpoint.config();
+  EXPECT_EQ(*config.Find("architectures"), Value(Value::Array{"Qwen2ForCausalLM"}));
+  EXPECT_EQ(*config.Find("model_type"), Value("qwen2"));
+  EXPECT_EQ(*config.Find("use_sliding_window"), Value(false));
+  EXPECT_EQ(config.Find("attention_bias"), nullptr);
+  EXPECT_EQ(FirstColumn("model.layers.0.self_attn.q_proj.weight")[1], 101);
+  EXPECT_EQ(Elements("model.layers.0.self_attn.k_proj.bias")[1], 1);
+}
+
+TEST_F(ImportGgufTest, Qwen3HasNormsOfHeads) {
+  TinyModel model;
+  model.Rename("qwen3");
+  EXPECT_EQ(Import(model).code(), StatusCode::kNotFound);
+  model.AddVector("blk.0.attn_q_norm.weight", 8, 3);
+  model.AddVector("blk.0.attn_k_norm.weight", 8, 4);
+  ASSERT_OK(Import(model));
+  const Checkpoint checkpoint = Checkpoint::Open(out_).value();
+  EXPECT_EQ(*checkpoint.config().Find("architectures"), Value(Value::Array{"Qwen3ForCausalLM"}));
+  EXPECT_EQ(*checkpoint.config().Find("head_dim"), Value(8));
+  EXPECT_EQ(*checkpoint.config().Find("attention_bias"), Value(false));
+  EXPECT_EQ(Elements("model.layers.0.self_attn.k_norm.weight")[0], 4);
+  EXPECT_EQ(FirstColumn("model.layers.0.self_attn.q_proj.weight")[1], 101);
+}
+
+TEST_F(ImportGgufTest, MatricesDecideTheDType) {
+  const auto dtype = [&] { return Checkpoint::Open(out_)->Find("model.norm.weight")->dtype; };
+  TinyModel model;
+  for (auto& [name, tensor] : model.tensors) {
+    if (tensor.dims.size() == 2) tensor = HalfPrecision(tensor);
+  }
+  ASSERT_OK(Import(model, {}));
+  EXPECT_EQ(dtype(), DType::kF16);
+  EXPECT_EQ(*Checkpoint::Open(out_)->config().Find("torch_dtype"), Value("float16"));
+  EXPECT_EQ(FirstColumn("model.layers.0.mlp.down_proj.weight")[31], 731);
+  ASSERT_OK(Import(model, {.force = true, .dtype = DType::kF32}));
+  EXPECT_EQ(dtype(), DType::kF32);
+  model.tensors["token_embd.weight"] = TinyModel().tensors["token_embd.weight"];  // mixed
+  ASSERT_OK(Import(model, {.force = true}));
+  EXPECT_EQ(dtype(), DType::kBF16);
+  ASSERT_OK(Import(TinyModel(), {.force = true}));
+  EXPECT_EQ(dtype(), DType::kF32);
+}
+
+TEST_F(ImportGgufTest, TheEndOfATurnEndsGeneration) {
+  TinyModel model;
+  model.sizes["tokenizer.ggml.eot_token_id"] = 1;
+  ASSERT_OK(Import(model));
+  EXPECT_EQ(ReadFile(out_ / "generation_config.json").value(),
+            "{\n  \"eos_token_id\": [\n    0,\n    1\n  ]\n}\n");
 }
 
 TEST_F(ImportGgufTest, AHeadSizeOfItsOwnIsWritten) {
@@ -257,8 +400,8 @@ TEST_F(ImportGgufTest, ThreadsDoNotChangeTheBytes) {
   ASSERT_OK(Import(TinyModel()));
   const std::string two = ReadFile(out_ / "model.safetensors").value();
   testing::TestContext one(1);
-  ASSERT_OK(ImportGguf(gguf_, folder_.path() / "one", {}, one.context));
-  EXPECT_EQ(ReadFile(folder_.path() / "one" / "model.safetensors").value(), two);
+  ASSERT_OK(ImportGguf(gguf_, folder_.path() / "one", {.dtype = DType::kBF16}, one.context));
+  EXPECT_TRUE(ReadFile(folder_.path() / "one" / "model.safetensors").value() == two);
 }
 
 TEST_F(ImportGgufTest, CancellationLeavesNothing) {
@@ -276,14 +419,35 @@ TEST_F(ImportGgufTest, WhatCannotBeImportedIsNamed) {
     std::function<void(TinyModel&)> change;
   };
   const std::vector<Refused> cases = {
-      {"architecture qwen2", [](TinyModel& m) { m.architecture = "qwen2"; }},
+      {"architecture falcon, only llama, qwen2, qwen3 are imported",
+       [](TinyModel& m) { m.architecture = "falcon"; }},
       {"tensor blk.0.ffn_up.weight is missing",
        [](TinyModel& m) { m.tensors.erase("blk.0.ffn_up.weight"); }},
       {"tensor token_embd.weight is missing",
        [](TinyModel& m) { m.tensors.erase("token_embd.weight"); }},
-      {"tensor rope_freqs.weight has no place",
+      {"tensor rope_factors_long.weight has no place in a llama model",
        [](TinyModel& m) {
+         m.tensors["rope_factors_long.weight"] = {{4}, kF32, Rows(1, 4, 1)};
+       }},
+      {"tensor rope_freqs.weight: shape [2], expected [4]",
+       [](TinyModel& m) {
+         m.tensors["rope_freqs.weight"] = {{2}, kF32, Rows(1, 2, 1)};
+       }},
+      {"tensor rope_freqs.weight: element 0 is 5, but rotary scaling as in Llama 3",
+       [](TinyModel& m) {
+         m.tensors["rope_freqs.weight"] = {{4}, kF32, Rows(1, 4, 5)};
+       }},
+      {"tensor rope_freqs.weight beside llama.rope.scaling.type linear",
+       [](TinyModel& m) {
+         m.rope_scaling = "linear";
          m.tensors["rope_freqs.weight"] = {{4}, kF32, Rows(1, 4, 1)};
+       }},
+      {"tensor blk.0.attn_k.bias is missing",
+       [](TinyModel& m) { m.AddVector("blk.0.attn_q.bias", 32, 1); }},
+      {"a bias of block type Q4_1",
+       [](TinyModel& m) {
+         m.AddBiases();
+         m.tensors["blk.0.attn_q.bias"] = {{32}, kQ4_1, std::string(20, '\0')};
        }},
       {"tensor blk.1.attn_norm.weight is missing",
        [](TinyModel& m) { m.sizes["llama.block_count"] = 2; }},
@@ -292,19 +456,10 @@ TEST_F(ImportGgufTest, WhatCannotBeImportedIsNamed) {
          m.sizes["llama.attention.key_length"] = 4;
          m.sizes["llama.rope.dimension_count"] = 4;
        }},
-      {"tensor token_embd.weight: block type Q4_K",
+      {"tensor token_embd.weight: block type Q8_1",
        [](TinyModel& m) {
-         m.sizes["llama.embedding_length"] = 256;
-         m.sizes["llama.attention.key_length"] = 8;
-         for (auto& [name, tensor] : m.tensors) {
-           for (uint64_t& dim : tensor.dims) {
-             if (dim == kHidden) dim = 256;
-           }
-           tensor.bytes.resize(tensor.bytes.size() * 64);
-         }
-         m.tensors["blk.0.attn_q.weight"].dims = {256, 32};
-         m.tensors["blk.0.attn_output.weight"].dims = {32, 256};
-         m.tensors["token_embd.weight"] = {{256, kVocab}, kQ4_K, std::string(144 * kVocab, '\0')};
+         m.tensors["token_embd.weight"] = {
+             {kHidden, kVocab}, kQ8_1, std::string(36 * kVocab, '\0')};
        }},
       {"llama.block_count", [](TinyModel& m) { m.sizes.erase("llama.block_count"); }},
       {"llama.block_count is 0", [](TinyModel& m) { m.sizes["llama.block_count"] = 0; }},
@@ -316,7 +471,8 @@ TEST_F(ImportGgufTest, WhatCannotBeImportedIsNamed) {
        [](TinyModel& m) { m.sizes["llama.attention.head_count_kv"] = 3; }},
       {"llama.rope.dimension_count is 6",
        [](TinyModel& m) { m.sizes["llama.rope.dimension_count"] = 6; }},
-      {"llama.rope.scaling.type is yarn", [](TinyModel& m) { m.rope_scaling = "yarn"; }},
+      {"llama.rope.scaling.type is longrope", [](TinyModel& m) { m.rope_scaling = "longrope"; }},
+      {"llama.rope.scaling.original_context_length", [](TinyModel& m) { m.rope_scaling = "yarn"; }},
       {"8 experts", [](TinyModel& m) { m.sizes["llama.expert_count"] = 8; }},
       {"split model", [](TinyModel& m) { m.sizes["split.count"] = 3; }},
       {"eos_token_id is 4", [](TinyModel& m) { m.sizes["tokenizer.ggml.eos_token_id"] = 4; }},

@@ -1,0 +1,57 @@
+#include "convert/gguf_families.h"
+
+#include <array>
+#include <string>
+
+namespace octavo {
+
+namespace {
+
+void AddLlamaConfig(Value& config) {
+  config.Set("pretraining_tp", 1);
+}
+
+// The file does not tell a window: llama.cpp runs these models without one.
+void AddQwenConfig(Value& config) {
+  config.Set("sliding_window", nullptr);
+  config.Set("use_sliding_window", false);
+}
+
+// Mistral's models are files of architecture llama, as they compute the same.
+constexpr GgufFamily kLlama = {.architecture = "llama",
+                               .class_name = "LlamaForCausalLM",
+                               .model_type = "llama",
+                               .paired_rotary = true,
+                               .bias = GgufBias::kAsFound,
+                               .add_config = AddLlamaConfig};
+
+constexpr GgufFamily kQwen2 = {.architecture = "qwen2",
+                               .class_name = "Qwen2ForCausalLM",
+                               .model_type = "qwen2",
+                               .bias = GgufBias::kQkv,
+                               .add_config = AddQwenConfig};
+
+constexpr GgufFamily kQwen3 = {.architecture = "qwen3",
+                               .class_name = "Qwen3ForCausalLM",
+                               .model_type = "qwen3",
+                               .qk_norm = true,
+                               .bias = GgufBias::kAsFound,
+                               .states_head_dim = true,
+                               .add_config = AddQwenConfig};
+
+constexpr std::array kFamilies = {&kLlama, &kQwen2, &kQwen3};
+
+}  // namespace
+
+Result<const GgufFamily*> FindGgufFamily(const Value& metadata) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::string architecture,
+                          metadata.RequireString("general.architecture"));
+  std::string known;
+  for (const GgufFamily* family : kFamilies) {
+    if (family->architecture == architecture) return family;
+    known += (known.empty() ? "" : ", ") + std::string(family->architecture);
+  }
+  return Unsupported("architecture " + architecture + ", only " + known + " are imported");
+}
+
+}  // namespace octavo
