@@ -87,5 +87,18 @@ TEST(TokenizerVectors, Minimind) {
   ExpectAllVectors(TokenizerFolder("minimind"), {351, 125, 31});
 }
 
+// Cut by tools/interop/cut_tokenizer.py.
+TEST(TokenizerVectors, Qwen3) {
+  ExpectAllVectors(TokenizerFolder("qwen3"), {88, 32, 31});
+}
+
+TEST(TokenizerVectors, Phi3) {
+  ExpectAllVectors(TokenizerFolder("phi3"), {88, 32, 31});
+}
+
+TEST(TokenizerVectors, Gpt2) {
+  ExpectAllVectors(TokenizerFolder("gpt2"), {74, 27, 31});
+}
+
 }  // namespace
 }  // namespace octavo
