@@ -27,7 +27,7 @@ for object in "$@"; do
     status=1
   fi
   case "$spills $object" in
-    "forbid "*/matmul_int8/*)
+    "forbid "*/matmul_int8/*vnni*)
       code=$(objdump -d --no-show-raw-insn "$object")
       echo "$code" | grep -q vpdpbusd || { echo "$object: no vpdpbusd"; status=1; }
       if echo "$code" | grep -E 'zmm.*\(%rsp|\(%rsp.*zmm'; then

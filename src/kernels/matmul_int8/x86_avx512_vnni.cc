@@ -58,6 +58,9 @@ inline __mmask16 Lanes16(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xFFFF : count <= 0 ? 0 : (1U << count) - 1);
 }
 
+// Functions that accumulators are handed to: only in line do they stay in registers.
+#define OCTAVO_INLINE inline __attribute__((always_inline))
+
 // The epilogue of 16 columns of a row.
 struct Epilogue {
   __mmask16 mask;
@@ -80,9 +83,9 @@ struct Epilogue {
 // A slab of weights of the column tile that starts at column j, and what goes with it.
 struct Slab {
   const uint8_t* weights;
-  int64_t k;       // the first value of k
-  int64_t groups;  // whole groups
-  int64_t rest;    // values of k behind them, fewer than a group
+  int64_t k;            // the first value of k
+  int64_t groups;       // whole groups
+  const int32_t* rest;  // [m]: the group behind them, where k ends in it, or null
   int64_t j;
   bool first;     // of the column tile: sums begin at zero
   bool last;      // sums are complete
@@ -95,20 +98,10 @@ inline int32_t LoadFour(const int8_t* bytes) {
   return four;
 }
 
-// The last values of a row, less than four, and zeros.
-inline int32_t LoadRest(const int8_t* bytes, int64_t count) {
-  uint32_t four = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    four |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
-  }
-  return static_cast<int32_t>(four);
-}
-
 // One step of k: the group of weights at `weights` times the four values that row(r) gives.
 template <int Rows, typename RowGroup>
-inline __attribute__((always_inline)) void MultiplyGroup(const uint8_t* weights,
-                                                         const RowGroup& row_group,
-                                                         Lanes (&sums)[Rows][kColumnVectors]) {
+OCTAVO_INLINE void MultiplyGroup(const uint8_t* weights, const RowGroup& row_group,
+                                 Lanes (&sums)[Rows][kColumnVectors]) {
   __m512i w[kColumnVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kColumnVectors; ++v) w[v] = _mm512_loadu_si512(weights + 64 * v);
@@ -121,8 +114,8 @@ inline __attribute__((always_inline)) void MultiplyGroup(const uint8_t* weights,
 }
 
 template <int Rows>
-void StoreResults(const Int8Block& block, int64_t i, int64_t j,
-                  const Lanes (&sums)[Rows][kColumnVectors]) {
+OCTAVO_INLINE void StoreResults(const Int8Block& block, int64_t i, int64_t j,
+                                const Lanes (&sums)[Rows][kColumnVectors]) {
 #pragma GCC unroll 4
   for (int v = 0; v < kColumnVectors; ++v) {
     const int64_t column = j + 16 * v;
@@ -172,9 +165,9 @@ void MultiplyTile(const Int8Block& block, int64_t i, const Slab& slab, const uin
     weights += kGroupBytes;
     ahead += 64 * Lines;
   }
-  if (slab.rest > 0) {
+  if (slab.rest != nullptr) {
     MultiplyGroup<Rows>(
-        weights, [&](int r) { return LoadRest(rows + r * block.k, slab.rest); }, sums);
+        weights, [&](int r) { return slab.rest[i + r]; }, sums);
   }
   if (slab.last) {
     StoreResults<Rows>(block, i, slab.j, sums);
@@ -237,6 +230,12 @@ int32_t SumInt8Avx512Vnni(const int8_t* q, int64_t k) {
 
 void MultiplyInt8Avx512Vnni(const Int8Block& block) {
   alignas(64) int32_t sums[kInt8BlockRows * kColumnTile];
+  int32_t rest[kInt8BlockRows] = {};
+  const int64_t num_rest = block.k % kInt8Group;
+  for (int64_t i = 0; i < block.m; ++i) {
+    const int8_t* row = block.rows + i * block.k;
+    __builtin_memcpy(rest + i, row + block.k - num_rest, static_cast<size_t>(num_rest));
+  }
   const int64_t groups = block.groups();
   // Slabs of about equal size.
   const int64_t slabs = (groups + kSlabGroups - 1) / kSlabGroups;
@@ -249,7 +248,7 @@ void MultiplyInt8Avx512Vnni(const Int8Block& block) {
       MultiplySlab(block, {.weights = weights + group * kGroupBytes,
                            .k = k,
                            .groups = values / kInt8Group,
-                           .rest = values % kInt8Group,
+                           .rest = values % kInt8Group == 0 ? nullptr : rest,
                            .j = j,
                            .first = group == 0,
                            .last = group + step >= groups,
