@@ -51,9 +51,10 @@ struct Rows {
 
 // Activations as a scheme wants them; buffers are kept from call to call.
 struct QuantizedRows {
-  Rows source;                // what was quantized; schemes with float activations read it
-  std::vector<int8_t> codes;  // [m, k]
-  std::vector<float> scales;  // [m]
+  Rows source;                       // what was quantized; schemes with float activations read it
+  std::vector<int8_t> codes;         // [m, k]
+  std::vector<float> scales;         // [m]
+  std::vector<int32_t> zero_points;  // [m], or empty: all zero
 };
 
 // A layer, or several that share their input stacked along n (q/k/v, gate/up), ready to compute.
@@ -92,10 +93,17 @@ struct Scheme {
   // Codes and scales to the tensors on disk, and back. Bias is not theirs. Null for dense.
   Result<LayerTensors> (*pack)(const LinearLayer& layer, QuantizedWeight weight);
   Result<QuantizedWeight> (*unpack)(const LinearLayer& layer, const LayerViews& tensors);
+  // Where the input's quantization is static: its scale and zero point ([1] each, ComputeScales of
+  // its range) to the tensors on disk, which `declare` lists. Null where no input is static.
+  Result<LayerTensors> (*pack_input)(const LinearLayer& layer, const ScaleAndZeroPoint& input);
+
+  // Whether two layers of the same declared quantization can run as one: whether their inputs are
+  // quantized alike. Null: always.
+  bool (*stacks)(const LayerViews& a, const LayerViews& b);
 
   // Builds what runs. layers[i] has tensors[i], checked against `declare`; all have the same k and
-  // the same declared quantization; they are stacked in order. Views of float weights may be kept
-  // (the checkpoint outlives the layer).
+  // the same declared quantization, and stack; they are stacked in order. Views of float weights
+  // may be kept (the checkpoint outlives the layer).
   Result<std::unique_ptr<PreparedLinear>> (*prepare)(std::span<const LinearLayer> layers,
                                                      std::span<const LayerViews> tensors,
                                                      const PrepareOptions& options,

@@ -197,13 +197,16 @@ Status PrepareGroup(LinearGroup* group, std::span<const LayerViews> tensors,
   int64_t column = 0;
   for (size_t first = 0; first < group->layers.size();) {
     OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(group->layers[first]));
-    // A stack ends where the declared quantization changes: each layer runs as declared.
+    // A stack ends where the declared quantization or the quantization of the input changes: each
+    // layer runs as declared, with the scales it has.
     size_t end = first;
-    const auto same = [&](const LinearLayer& layer) {
-      return SameQuantization(layer.quantization, group->layers[first].quantization);
+    const auto stacks = [&](size_t i) {
+      return i == first ||
+             (SameQuantization(group->layers[i].quantization, group->layers[first].quantization) &&
+              (scheme->stacks == nullptr || scheme->stacks(tensors[first], tensors[i])));
     };
     int64_t columns = 0;
-    for (; end < group->layers.size() && same(group->layers[end]); ++end) {
+    for (; end < group->layers.size() && stacks(end); ++end) {
       OCTAVO_RETURN_IF_ERROR(CheckDeclared(*scheme, group->layers[end], tensors[end]));
       columns += group->layers[end].n;
     }

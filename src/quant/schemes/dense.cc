@@ -105,6 +105,8 @@ const Scheme kDense = {
     .declare = Declare,
     .pack = nullptr,
     .unpack = nullptr,
+    .pack_input = nullptr,
+    .stacks = nullptr,
     .prepare = Prepare,
     .dequantize = DequantizeLayer,
 };

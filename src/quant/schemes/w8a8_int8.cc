@@ -1,13 +1,17 @@
-// W8A8 INT8: int8 weights with a scale a channel, int8 activations with a scale a token
-// (inference-schemes 2.1).
+// W8A8 INT8: int8 weights with a scale a channel or one for all, int8 activations with a scale a
+// token or a calibrated one, with a zero point or without (inference-schemes 2.1).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <optional>
 
 #include "kernels/matmul_int8/kernels.h"
 #include "kernels/matmul_int8/matmul_int8.h"
 #include "kernels/quantize_rows/quantize_rows.h"
+#include "quant/scale_grid.h"
 #include "quant/scheme.h"
 #include "quant/schemes/common.h"
 #include "tensor/convert.h"
@@ -20,33 +24,61 @@ namespace {
 // side unsigned.
 constexpr int64_t kMaxK = 65536;
 
+// How the input becomes codes.
+struct InputQuantization {
+  std::optional<StaticInt8> fixed;  // static: the same for every row
+  bool symmetric = true;
+  ActivationRule rule = ActivationRule::kEngine;  // of dynamic symmetric scales
+};
+
 class W8A8Int8Linear : public PreparedLinear {
  public:
   W8A8Int8Linear(Int8Weights weights, std::vector<float> scales, std::vector<float> bias,
-                 ActivationRule rule)
+                 const InputQuantization& input)
       : weights_(std::move(weights)),
         scales_(std::move(scales)),
         bias_(std::move(bias)),
-        rule_(rule) {}
+        input_(input) {}
 
   void QuantizeRows(const Rows& x, QuantizedRows* rows, const Context& context) const override {
     rows->source = x;
     rows->codes.resize(static_cast<size_t>(x.m * x.k));
     rows->scales.resize(static_cast<size_t>(x.m));
-    QuantizeRowsInt8(x.data, x.stride, x.m, x.k, rule_, rows->codes.data(), rows->scales.data(),
-                     context.isa, context.pool);
+    rows->zero_points.assign(static_cast<size_t>(input_.symmetric ? 0 : x.m),
+                             input_.fixed ? input_.fixed->zero_point : 0);
+    int8_t* codes = rows->codes.data();
+    float* scales = rows->scales.data();
+    if (input_.fixed) {
+      QuantizeRowsInt8Static(x.data, x.stride, x.m, x.k, *input_.fixed, codes, scales, context.isa,
+                             context.pool);
+    } else if (input_.symmetric) {
+      QuantizeRowsInt8(x.data, x.stride, x.m, x.k, input_.rule, codes, scales, context.isa,
+                       context.pool);
+    } else {
+      QuantizeRowsInt8Asymmetric(x.data, x.stride, x.m, x.k, codes, scales,
+                                 rows->zero_points.data(), context.isa, context.pool);
+    }
   }
 
   void Multiply(const QuantizedRows& rows, float* y, int64_t stride,
                 const Context& context) const override {
     const Int8Rows quantized{
-        .codes = rows.codes.data(), .scales = rows.scales.data(), .m = rows.source.m};
+        .codes = rows.codes.data(),
+        .scales = rows.scales.data(),
+        .zero_points = rows.zero_points.empty() ? nullptr : rows.zero_points.data(),
+        .m = rows.source.m};
     MultiplyInt8(weights_, quantized, scales_, bias_, y, stride, context.pool);
   }
 
   std::string Describe() const override {
-    return fmt::format("W8A8 INT8: int8 x int8, {}, {} activation rule", weights_.kernel().name,
-                       rule_ == ActivationRule::kEngine ? "engine" : "library");
+    std::string_view input =
+        input_.symmetric ? "static activations" : "static asymmetric activations";
+    if (!input_.fixed) {
+      input = !input_.symmetric                        ? "asymmetric activations"
+              : input_.rule == ActivationRule::kEngine ? "engine activation rule"
+                                                       : "library activation rule";
+    }
+    return fmt::format("W8A8 INT8: int8 x int8, {}, {}", weights_.kernel().name, input);
   }
 
   int64_t owned_bytes() const override {
@@ -58,7 +90,7 @@ class W8A8Int8Linear : public PreparedLinear {
   Int8Weights weights_;
   std::vector<float> scales_;  // [n]
   std::vector<float> bias_;    // [n] or empty
-  ActivationRule rule_;
+  InputQuantization input_;
 };
 
 std::string TypeString(const QuantizationArgs& args) {
@@ -69,26 +101,32 @@ std::string DynamicString(Dynamic dynamic) {
   return dynamic == Dynamic::kTrue ? "dynamic" : dynamic == Dynamic::kLocal ? "local" : "static";
 }
 
+// "static tensor".
+std::string FormString(const QuantizationArgs& args) {
+  return fmt::format("{} {}", DynamicString(args.dynamic), StrategyName(args.strategy));
+}
+
+// Type and form; `forms` are those that are computed.
 void CompareArgs(std::string_view which, const std::optional<QuantizationArgs>& args,
-                 Strategy strategy, std::string_view dynamic,
-                 std::vector<std::string>* differences) {
+                 const std::vector<std::string>& forms, std::vector<std::string>* differences) {
   if (!args) {
     differences->push_back(fmt::format("{} are not quantized", which));
     return;
   }
   AddDifference(fmt::format("{}: type", which), TypeString(*args), "int8", differences);
-  AddDifference(fmt::format("{}: strategy", which), StrategyName(args->strategy),
-                StrategyName(strategy), differences);
-  AddDifference(fmt::format("{}: range", which), DynamicString(args->dynamic), dynamic,
-                differences);
-  AddDifference(fmt::format("{}: symmetry", which), args->symmetric ? "symmetric" : "asymmetric",
-                "symmetric", differences);
+  const std::string form = FormString(*args);
+  if (std::find(forms.begin(), forms.end(), form) == forms.end()) {
+    differences->push_back(fmt::format("{}: {}, not {}", which, form, fmt::join(forms, " or ")));
+  }
 }
 
 std::vector<std::string> Differences(const QuantizationScheme& declared) {
   std::vector<std::string> differences;
-  CompareArgs("weights", declared.weights, Strategy::kChannel, "static", &differences);
-  CompareArgs("input activations", declared.input_activations, Strategy::kToken, "dynamic",
+  CompareArgs("weights", declared.weights, {"static channel", "static tensor"}, &differences);
+  if (declared.weights && !declared.weights->symmetric) {
+    differences.emplace_back("weights: asymmetric, not symmetric");
+  }
+  CompareArgs("input activations", declared.input_activations, {"dynamic token", "static tensor"},
               &differences);
   if (declared.output_activations) differences.emplace_back("output activations are quantized");
   // The naive family shares one layout; its names only announce what is inside
@@ -100,18 +138,38 @@ std::vector<std::string> Differences(const QuantizationScheme& declared) {
   return differences;
 }
 
+bool HasStaticInput(const LinearLayer& layer) {
+  return layer.quantization.input_activations->dynamic == Dynamic::kFalse;
+}
+
+bool HasSymmetricInput(const LinearLayer& layer) {
+  return layer.quantization.input_activations->symmetric;
+}
+
 std::vector<DeclaredTensor> Declare(const LinearLayer& layer) {
-  const Shape scale_shape = {layer.n, 1};
-  return {{.suffix = "weight", .dtypes = {DType::kI8}, .shapes = {{layer.n, layer.k}}},
-          {.suffix = "weight_scale",
-           .dtypes = {layer.model_dtype, DType::kBF16, DType::kF16, DType::kF32},
-           .shapes = {scale_shape, {layer.n}}},
-          // Old and frozen files store zeros for symmetric schemes too.
-          {.suffix = "weight_zero_point",
-           .dtypes = {DType::kI8},
-           .shapes = {scale_shape, {layer.n}},
-           .optional = true},
-          DeclareBias(layer)};
+  const bool one_scale = layer.quantization.weights->strategy == Strategy::kTensor;
+  const std::vector<Shape> one = {{1}, {}};
+  const std::vector<Shape> scale_shapes =
+      one_scale ? one : std::vector<Shape>{{layer.n, 1}, {layer.n}};
+  const std::vector<DType> scale_dtypes = {layer.model_dtype, DType::kBF16, DType::kF16,
+                                           DType::kF32};
+  std::vector<DeclaredTensor> tensors = {
+      {.suffix = "weight", .dtypes = {DType::kI8}, .shapes = {{layer.n, layer.k}}},
+      {.suffix = "weight_scale", .dtypes = scale_dtypes, .shapes = scale_shapes},
+      // Old and frozen files store zeros for symmetric schemes too.
+      {.suffix = "weight_zero_point",
+       .dtypes = {DType::kI8},
+       .shapes = scale_shapes,
+       .optional = true},
+      DeclareBias(layer)};
+  if (HasStaticInput(layer)) {
+    tensors.push_back({.suffix = "input_scale", .dtypes = scale_dtypes, .shapes = one});
+    tensors.push_back({.suffix = "input_zero_point",
+                       .dtypes = {DType::kI8},
+                       .shapes = one,
+                       .optional = HasSymmetricInput(layer)});
+  }
+  return tensors;
 }
 
 Result<LayerTensors> Pack(const LinearLayer& layer, QuantizedWeight weight) {
@@ -123,9 +181,32 @@ Result<LayerTensors> Pack(const LinearLayer& layer, QuantizedWeight weight) {
   return tensors;
 }
 
-// The scales as float32 [n, 1], checked together with the zero points that should not be there.
+Result<LayerTensors> PackInput(const LinearLayer& layer, const ScaleAndZeroPoint& input) {
+  LayerTensors tensors;
+  if (!HasStaticInput(layer)) return tensors;
+  OCTAVO_CHECK(input.scale.shape() == Shape{1}) << ShapeString(input.scale.shape());
+  OCTAVO_ASSIGN_OR_RETURN(tensors["input_scale"],
+                          FromFloat(input.scale.data<float>(), layer.model_dtype, {1}));
+  if (!HasSymmetricInput(layer)) tensors["input_zero_point"] = input.zero_point.Clone();
+  return tensors;
+}
+
+Status CheckZero(const LinearLayer& layer, const LayerViews& tensors, std::string_view suffix) {
+  const auto zero_point = tensors.find(suffix);
+  if (zero_point == tensors.end()) return OkStatus();
+  const std::span<const int8_t> values = zero_point->second.data<int8_t>();
+  if (std::all_of(values.begin(), values.end(), [](int8_t value) { return value == 0; }))
+    return OkStatus();
+  return InvalidArgument(
+      fmt::format("{}.{} is not zero, but declared symmetric", layer.name, suffix));
+}
+
+// The scales as float32, shaped as the weight's grid of scales, checked together with the zero
+// points that should not be there.
 Result<Tensor> ReadScales(const LinearLayer& layer, const LayerViews& tensors) {
-  Tensor scales(DType::kF32, {layer.n, 1});
+  OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid,
+                          MakeScaleGrid(*layer.quantization.weights, layer.n, layer.k));
+  Tensor scales(DType::kF32, grid.shape);
   OCTAVO_RETURN_IF_ERROR(ToFloat(tensors.at("weight_scale"), scales.mutable_data<float>()));
   for (float scale : scales.data<float>()) {
     if (!std::isfinite(scale)) {
@@ -133,16 +214,41 @@ Result<Tensor> ReadScales(const LinearLayer& layer, const LayerViews& tensors) {
           fmt::format("{}.weight_scale holds {}; the checkpoint is damaged", layer.name, scale));
     }
   }
-  if (const auto zero_point = tensors.find("weight_zero_point"); zero_point != tensors.end()) {
-    const std::byte* bytes = zero_point->second.bytes;
-    const bool zero =
-        std::all_of(bytes, bytes + layer.n, [](std::byte b) { return b == std::byte{0}; });
-    if (!zero) {
-      return InvalidArgument(fmt::format(
-          "{}.weight_zero_point is not zero, but the weights are declared symmetric", layer.name));
-    }
-  }
+  OCTAVO_RETURN_IF_ERROR(CheckZero(layer, tensors, "weight_zero_point"));
   return scales;
+}
+
+Result<InputQuantization> ReadInput(const LinearLayer& layer, const LayerViews& tensors,
+                                    ActivationRule rule) {
+  InputQuantization input{.fixed = {}, .symmetric = HasSymmetricInput(layer), .rule = rule};
+  if (!HasStaticInput(layer)) return input;
+  StaticInt8& fixed = input.fixed.emplace();
+  OCTAVO_RETURN_IF_ERROR(ToFloat(tensors.at("input_scale"), {&fixed.scale, 1}));
+  if (!std::isfinite(fixed.scale) || fixed.scale <= 0) {
+    return InvalidArgument(
+        fmt::format("{}.input_scale is {}; it was never calibrated, or the checkpoint is damaged",
+                    layer.name, fixed.scale));
+  }
+  if (input.symmetric) {
+    OCTAVO_RETURN_IF_ERROR(CheckZero(layer, tensors, "input_zero_point"));
+  } else {
+    fixed.zero_point = tensors.at("input_zero_point").data<int8_t>()[0];
+  }
+  return input;
+}
+
+bool SameTensor(const LayerViews& a, const LayerViews& b, std::string_view suffix) {
+  const auto in_a = a.find(suffix);
+  const auto in_b = b.find(suffix);
+  if (in_a == a.end() || in_b == b.end()) return in_a == a.end() && in_b == b.end();
+  return in_a->second.dtype == in_b->second.dtype &&
+         std::memcmp(in_a->second.bytes, in_b->second.bytes,
+                     static_cast<size_t>(DTypeBytes(in_a->second.dtype))) == 0;
+}
+
+// With static scales of their own, shards of a fused layer quantize the input each for itself.
+bool Stacks(const LayerViews& a, const LayerViews& b) {
+  return SameTensor(a, b, "input_scale") && SameTensor(a, b, "input_zero_point");
 }
 
 Result<QuantizedWeight> Unpack(const LinearLayer& layer, const LayerViews& tensors) {
@@ -165,13 +271,17 @@ Result<std::unique_ptr<PreparedLinear>> Prepare(std::span<const LinearLayer> lay
   for (size_t i = 0; i < layers.size(); ++i) {
     OCTAVO_ASSIGN_OR_RETURN(const Tensor layer_scales, ReadScales(layers[i], tensors[i]));
     const std::span<const float> values = layer_scales.data<float>();
-    scales.insert(scales.end(), values.begin(), values.end());
+    // One scale for the whole layer is that of each of its rows: nothing is requantized.
+    for (int64_t row = 0; row < layers[i].n; ++row)
+      scales.push_back(values[values.size() == 1 ? 0 : static_cast<size_t>(row)]);
     codes.push_back(tensors[i].at("weight"));
   }
   OCTAVO_ASSIGN_OR_RETURN(std::vector<float> bias, StackBiases(layers, tensors));
-  return std::unique_ptr<PreparedLinear>(std::make_unique<W8A8Int8Linear>(
-      Int8Weights::Pack(codes, context.isa, context.pool), std::move(scales), std::move(bias),
-      options.activation_rule));
+  OCTAVO_ASSIGN_OR_RETURN(const InputQuantization input,
+                          ReadInput(layers[0], tensors[0], options.activation_rule));
+  return std::unique_ptr<PreparedLinear>(
+      std::make_unique<W8A8Int8Linear>(Int8Weights::Pack(codes, context.isa, context.pool),
+                                       std::move(scales), std::move(bias), input));
 }
 
 Result<Tensor> DequantizeLayer(const LinearLayer& layer, const LayerViews& tensors) {
@@ -188,6 +298,8 @@ const Scheme kW8A8Int8 = {
     .declare = Declare,
     .pack = Pack,
     .unpack = Unpack,
+    .pack_input = PackInput,
+    .stacks = Stacks,
     .prepare = Prepare,
     .dequantize = DequantizeLayer,
 };
