@@ -20,7 +20,9 @@
 // L1 while all rows of the block visit them; sums of a tile with several slabs wait in a buffer on
 // the stack. The rows come from L2, 24 bytes a step. Meanwhile the next slab, which lies right
 // behind, is asked for from memory, in shares: with one row tile all of it, with two half a row
-// tile each. So memory never waits for the arithmetic of a few rows, nor the other way round.
+// tile each. So memory never waits for the arithmetic of a few rows, nor the other way round. Of
+// many rows the later tiles ask for the rows behind them, which lie a row apart and would not be
+// foreseen.
 #include <immintrin.h>
 
 #include "kernels/matmul_int8/kernels.h"
@@ -33,7 +35,11 @@ constexpr int kRowTile = 6;
 constexpr int kColumnVectors = 4;
 constexpr int64_t kColumnTile = 16 * kColumnVectors;
 constexpr int64_t kGroupBytes = kColumnTile * kInt8Group;
-constexpr int64_t kSlabGroups = 160;  // 40 KiB of L1's 48
+// Groups of a slab: with many rows nearly all of L1, so that sums seldom wait; with few rows what
+// memory has to send while one slab is worked on.
+constexpr int64_t kFewRows = 32;
+constexpr int64_t kSlabGroupsOfFewRows = 32;
+constexpr int64_t kSlabGroups = 160;
 
 int64_t Min(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -137,6 +143,14 @@ OCTAVO_INLINE void StoreResults(const Int8Block& block, int64_t i, int64_t j,
   }
 }
 
+template <int Rows>
+OCTAVO_INLINE void PrefetchRows(const int8_t* rows, int64_t stride) {
+#pragma GCC unroll 6
+  for (int r = 0; r < Rows; ++r) {
+    _mm_prefetch(reinterpret_cast<const char*>(rows + r * stride), _MM_HINT_T0);
+  }
+}
+
 // Rows [i, i + Rows) of the block times a slab. Asks for `Lines` cache lines a group of what lies
 // at `ahead`.
 template <int Rows, int Lines>
@@ -161,6 +175,9 @@ void MultiplyTile(const Int8Block& block, int64_t i, const Slab& slab, const uin
     for (int line = 0; line < Lines; ++line) {
       _mm_prefetch(reinterpret_cast<const char*>(ahead + 64 * line), _MM_HINT_T0);
     }
+    // A row's next cache line begins: so does that of the next row tile.
+    if (Lines == 0 && group % (64 / kInt8Group) == 0)
+      PrefetchRows<Rows>(rows + Rows * block.k, block.k);
     rows += kInt8Group;
     weights += kGroupBytes;
     ahead += 64 * Lines;
@@ -238,7 +255,8 @@ void MultiplyInt8Avx512Vnni(const Int8Block& block) {
   }
   const int64_t groups = block.groups();
   // Slabs of about equal size.
-  const int64_t slabs = (groups + kSlabGroups - 1) / kSlabGroups;
+  const int64_t most = block.m <= kFewRows ? kSlabGroupsOfFewRows : kSlabGroups;
+  const int64_t slabs = (groups + most - 1) / most;
   const int64_t step = (groups + slabs - 1) / slabs;
   for (int64_t j = 0; j < block.n; j += kColumnTile) {
     const uint8_t* weights = block.weights + j * groups * kInt8Group;
