@@ -1,121 +1,154 @@
-#include "roofs.h"
-
-#include <time.h>
+#include "bench/roofs.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <bit>
+#include <cstring>
 #include <functional>
-#include <thread>
-#include <vector>
 
-#include "base/cpu.h"
+#include "bench/timing.h"
+#include "tensor/tensor.h"
 
 namespace octavo {
 
 namespace {
 
-constexpr int kAttempts = 30;  // the best of them counts: other programs only slow us down
-
-// As the benchmarks measure: one thread by its processor time, which leaves out what other programs
-// did meanwhile; several by the clock on the wall.
-double Seconds(int threads) {
-  timespec now;
-  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-// The best rate of `work` units done by each of `threads` threads at once.
-double Rate(int threads, int attempts, double work, const std::function<void(int)>& run) {
-  double best = 0;
-  for (int attempt = 0; attempt < attempts; ++attempt) {
-    const double start = Seconds(threads);
-    std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back(run, t);
-    run(0);
-    for (std::thread& other : others) other.join();
-    best = std::max(best, work * threads / (Seconds(threads) - start));
-  }
-  return best;
+// One task a thread, about a millisecond of work.
+double Rate(double work_a_task, double seconds, const Context& context,
+            const std::function<void(int64_t)>& task) {
+  const int threads = context.pool.num_threads();
+  const std::function<void()> run = [&] { context.pool.ParallelFor(threads, task); };
+  return work_a_task * threads / MeasureInTurns({&run, 1}, seconds, context)[0];
 }
 
 #if defined(__x86_64__)
-// 20 chains of one instruction, which no compiler spills or merges: enough for two ports and
-// latency 5.
-#  define OCTAVO_CHAIN(op, a) op " %%zmm30, %%zmm31, %%zmm" a "\n"
+
+// 12 chains of one instruction, which no compiler spills or merges: enough for two ports and
+// latency 6. All operands are zero: rates do not depend on them, denormals aside.
 // clang-format off
-#  define OCTAVO_CHAINS(op)                                                                       \
-    OCTAVO_CHAIN(op, "0") OCTAVO_CHAIN(op, "1") OCTAVO_CHAIN(op, "2") OCTAVO_CHAIN(op, "3")       \
-    OCTAVO_CHAIN(op, "4") OCTAVO_CHAIN(op, "5") OCTAVO_CHAIN(op, "6") OCTAVO_CHAIN(op, "7")       \
-    OCTAVO_CHAIN(op, "8") OCTAVO_CHAIN(op, "9") OCTAVO_CHAIN(op, "10") OCTAVO_CHAIN(op, "11")     \
-    OCTAVO_CHAIN(op, "12") OCTAVO_CHAIN(op, "13") OCTAVO_CHAIN(op, "14") OCTAVO_CHAIN(op, "15")   \
-    OCTAVO_CHAIN(op, "16") OCTAVO_CHAIN(op, "17") OCTAVO_CHAIN(op, "18") OCTAVO_CHAIN(op, "19")
+#  define OCTAVO_CHAIN(op, r, a) op " %%" r "15, %%" r "14, %%" r a "\n"
+#  define OCTAVO_CHAINS(op, r)                                                              \
+    OCTAVO_CHAIN(op, r, "0") OCTAVO_CHAIN(op, r, "1") OCTAVO_CHAIN(op, r, "2")              \
+    OCTAVO_CHAIN(op, r, "3") OCTAVO_CHAIN(op, r, "4") OCTAVO_CHAIN(op, r, "5")              \
+    OCTAVO_CHAIN(op, r, "6") OCTAVO_CHAIN(op, r, "7") OCTAVO_CHAIN(op, r, "8")              \
+    OCTAVO_CHAIN(op, r, "9") OCTAVO_CHAIN(op, r, "10") OCTAVO_CHAIN(op, r, "11")
+// What AVX2 has for bytes: products in pairs, pairs of pairs, their sum.
+#  define OCTAVO_BYTES(a)                                                                   \
+    "vpmaddubsw %%ymm15, %%ymm14, %%ymm13\nvpmaddwd %%ymm15, %%ymm13, %%ymm13\n"            \
+    "vpaddd %%ymm13, %%ymm" a ", %%ymm" a "\n"
 // clang-format on
 #  define OCTAVO_CLOBBERS                                                                    \
     "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
         "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+#  define OCTAVO_RUN(name, code)                                                      \
+    void name(int64_t) {                                                              \
+      asm volatile("vzeroall\n" : : : OCTAVO_CLOBBERS);                               \
+      for (int64_t i = 0; i < kRounds; ++i) asm volatile(code : : : OCTAVO_CLOBBERS); \
+    }
 
-constexpr int64_t kChains = 20;
-constexpr int64_t kRounds = 300'000;
+constexpr int64_t kChains = 12;
+constexpr int64_t kRounds = 400'000;
 
-// All operands zero: the rate does not depend on them, denormals aside.
-void Clear() {
-  asm volatile("vzeroall\n" : : : OCTAVO_CLOBBERS);
-  asm volatile("vpxord %%zmm30, %%zmm30, %%zmm30\nvpxord %%zmm31, %%zmm31, %%zmm31\n" : : :);
-}
+OCTAVO_RUN(RunVnni, OCTAVO_CHAINS("vpdpbusd", "zmm"))
+OCTAVO_RUN(RunBf16, OCTAVO_CHAINS("vdpbf16ps", "zmm"))
+OCTAVO_RUN(RunFma512, OCTAVO_CHAINS("vfmadd231ps", "zmm"))
+OCTAVO_RUN(RunFma256, OCTAVO_CHAINS("vfmadd231ps", "ymm"))
+OCTAVO_RUN(RunBytes256,
+           OCTAVO_BYTES("0") OCTAVO_BYTES("1") OCTAVO_BYTES("2") OCTAVO_BYTES("3") OCTAVO_BYTES("4")
+               OCTAVO_BYTES("5") OCTAVO_BYTES("6") OCTAVO_BYTES("7") OCTAVO_BYTES("8")
+                   OCTAVO_BYTES("9") OCTAVO_BYTES("10") OCTAVO_BYTES("11"))
 
-void RunDot(int /*thread*/) {
-  Clear();
-  for (int64_t i = 0; i < kRounds; ++i) {
-    asm volatile(OCTAVO_CHAINS("vpdpbusd") : : : OCTAVO_CLOBBERS);
+// Reads [bytes, bytes + size), size a multiple of 1024, in four streams.
+void ReadWide(const std::byte* bytes, int64_t size) {
+  const int64_t quarter = size / 4;
+  for (const std::byte* end = bytes + quarter; bytes < end; bytes += 64) {
+    asm volatile(
+        "vmovups (%0), %%zmm0\nvmovups (%0,%1), %%zmm1\n"
+        "vmovups (%0,%1,2), %%zmm2\nvmovups (%2), %%zmm3\n"
+        :
+        : "r"(bytes), "r"(quarter), "r"(bytes + 3 * quarter)
+        : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
   }
 }
 
-void RunFma(int /*thread*/) {
-  Clear();
-  for (int64_t i = 0; i < kRounds; ++i) {
-    asm volatile(OCTAVO_CHAINS("vfmadd231ps") : : : OCTAVO_CLOBBERS);
+#endif  // __x86_64__
+
+void ReadPortable(const std::byte* bytes, int64_t size) {
+  uint64_t sum[8] = {};
+  for (int64_t i = 0; i < size; i += 64) {
+    uint64_t words[8];
+    std::memcpy(words, bytes + i, sizeof(words));
+    for (size_t lane = 0; lane < 8; ++lane) sum[lane] += words[lane];
   }
+  for (uint64_t& lane : sum) asm volatile("" : "+r"(lane));  // keeps the loop
 }
+
+void Read(const std::byte* bytes, int64_t size) {
+#if defined(__x86_64__)
+  if (DetectIsa() >= Isa::kAvx512) return ReadWide(bytes, size);
 #endif
-
-// Each thread sums its own buffer, far larger than the caches, in four streams.
-double ReadRate(int threads) {
-  constexpr int64_t kWords = int64_t{32} << 20;  // 256 MiB a thread
-  std::vector<std::vector<uint64_t>> buffers(static_cast<size_t>(threads));
-  for (auto& buffer : buffers) buffer.assign(static_cast<size_t>(kWords), 1);  // touched, not zero
-  std::vector<uint64_t> sums(static_cast<size_t>(threads) * 8);
-  return Rate(threads, kAttempts / 3, static_cast<double>(kWords) * 8, [&](int thread) {
-    const uint64_t* words = buffers[static_cast<size_t>(thread)].data();
-    constexpr int64_t kQuarter = kWords / 4;
-    uint64_t sum[4][8] = {};
-    for (int64_t i = 0; i < kQuarter; i += 8) {
-      for (int64_t stream = 0; stream < 4; ++stream) {
-        for (int64_t lane = 0; lane < 8; ++lane) {
-          sum[stream][lane] += words[stream * kQuarter + i + lane];
-        }
-      }
-    }
-    uint64_t total = 0;
-    for (const auto& stream : sum) {
-      for (const uint64_t lane : stream) total += lane;
-    }
-    sums[static_cast<size_t>(thread) * 8] = total;
-  });
+  ReadPortable(bytes, size);
 }
 
 }  // namespace
 
-Roofs MeasureRoofs(int threads) {
-  Roofs roofs;
+ArithmeticRoofs MeasureArithmetic([[maybe_unused]] double seconds,
+                                  [[maybe_unused]] const Context& context) {
+  ArithmeticRoofs roofs;
 #if defined(__x86_64__)
-  constexpr double kInstructions = static_cast<double>(kChains * kRounds);
-  if (DetectIsa() >= Isa::kAvx512Vnni)
-    roofs.int8_ops = Rate(threads, kAttempts, kInstructions * 128, RunDot);
-  if (DetectIsa() >= Isa::kAvx512)
-    roofs.float_ops = Rate(threads, kAttempts, kInstructions * 32, RunFma);
+  constexpr auto kInstructions = static_cast<double>(kChains * kRounds);
+  const auto measure = [&](double operations, void (*run)(int64_t)) {
+    return Rate(kInstructions * operations, seconds, context, run);
+  };
+  const Isa isa = DetectIsa();
+  if (isa >= Isa::kAvx512Vnni)
+    roofs.int8 = measure(128, RunVnni);
+  else if (isa >= Isa::kAvx2)
+    roofs.int8 = measure(64, RunBytes256);
+  if (isa >= Isa::kAvx512)
+    roofs.f32 = measure(32, RunFma512);
+  else if (isa >= Isa::kAvx2)
+    roofs.f32 = measure(16, RunFma256);
+  if (isa >= Isa::kAvx512 && __builtin_cpu_supports("avx512bf16")) {
+    roofs.bf16 = measure(64, RunBf16);
+  }
 #endif
-  roofs.read_bytes = ReadRate(threads);
   return roofs;
+}
+
+double MeasureReadRate(int64_t footprint, double seconds, const Context& context) {
+  constexpr int64_t kChunk = int64_t{64} << 10;    // of one task
+  constexpr int64_t kAtATime = int64_t{64} << 20;  // of one call: some milliseconds from memory
+  const int64_t size = std::max(footprint, kChunk) / kChunk * kChunk;
+  const int64_t call = std::min(size, kAtATime);
+  Tensor buffer(DType::kU8, {size});
+  // Pages that nobody wrote to are all the same one.
+  std::memset(buffer.bytes(), 1, static_cast<size_t>(size));
+  int64_t next = 0;
+  const std::function<void()> run = [&] {
+    if (next + call > size) next = 0;
+    const std::byte* from = buffer.bytes() + next;
+    context.pool.ParallelFor(call / kChunk, [&](int64_t i) { Read(from + i * kChunk, kChunk); });
+    next += call;
+  };
+  return static_cast<double>(call) / MeasureInTurns({&run, 1}, seconds, context)[0];
+}
+
+Roofs MeasureRoofs(int threads) {
+  constexpr double kSeconds = 0.3;
+  ThreadPool pool(threads);
+  const Context context{.pool = pool};
+  const ArithmeticRoofs arithmetic = MeasureArithmetic(kSeconds, context);
+  return {.int8_ops = arithmetic.int8,
+          .float_ops = arithmetic.f32,
+          .read_bytes = MeasureReadRate(int64_t{1} << 30, kSeconds, context)};
+}
+
+double ReadRates::BytesPerSecond(int64_t footprint) {
+  const auto power = static_cast<int64_t>(
+      std::bit_ceil(static_cast<uint64_t>(std::max(footprint, int64_t{64} << 10))));
+  const auto found = measured_.find(power);
+  if (found != measured_.end()) return found->second;
+  return measured_[power] = MeasureReadRate(power, seconds_, context_);
 }
 
 }  // namespace octavo

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Holds the ladder of docs/architecture.md: reads every #include under src and include, and fails on an edge that the ladder
+# Holds the ladder of docs/architecture.md: reads every #include under src, include and bench, and fails on an edge that the ladder
 # or the table of third-party libraries forbids, naming file:line, the edge and the rule.
 # Usage: tools/check_layers.sh [ROOT]     (ROOT: a tree with src/ and include/; default: this repository)
 set -euo pipefail
 cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
 
-# Lowest first; folders in one line are brothers and never include each other.
+# Lowest first; folders in one line are brothers and never include each other. All are under src, but for bench.
 readonly LADDER='
 base
 tensor
@@ -16,6 +16,7 @@ convert runtime
 eval
 compress
 server
+bench
 apps
 '
 
@@ -29,7 +30,7 @@ openssl/           base io
 fmt/               *
 pcre2[.]h          text quant
 utf8proc[.]h       text
-dnnl[._]           kernels
+dnnl[._]           kernels bench
 omp[.]h            kernels
 immintrin[.]h      kernels+h tensor+h
 Eigen/             compress
@@ -40,7 +41,7 @@ CLI/               apps
 readonly SYSTEM='^(sys/|netinet/|arpa/|linux/|(dlfcn|fcntl|netdb|poll|pthread|sched|signal|stdio|termios|unistd)[.]h$)'
 
 folders=()
-for folder in src include; do [[ -d $folder ]] && folders+=("$folder"); done
+for folder in src include bench; do [[ -d $folder ]] && folders+=("$folder"); done
 ((${#folders[@]})) || { echo "check_layers: no src/ or include/ in $PWD" >&2; exit 2; }
 
 # file:line:text of each include, sorted so that the report is too.
@@ -103,7 +104,7 @@ grep -rnE --include='*.h' --include='*.cc' --include='*.inc' '^[[:space:]]*#[[:s
       file = part[1]
       where = part[1] ":" part[2]
       split(file, path, "/")
-      from = path[1] == "include" ? "octavo" : path[2]
+      from = path[1] == "include" ? "octavo" : path[1] == "bench" ? "bench" : path[2]
       is_header = file ~ /[.]h$/
       edges++
       if (path[1] == "src" && !(from in rank)) {

@@ -1,0 +1,50 @@
+// A measurement of a kernel on a shape, before it is made: what it is, what it costs at least, and
+// how to set it up.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/thread_pool.h"
+
+namespace octavo {
+
+enum class Arithmetic : uint8_t { kInt8, kBf16, kF32 };
+
+// What is called again and again, and for matmuls the same work by oneDNN.
+struct Contenders {
+  std::function<void()> kernel;
+  std::function<void()> rival;  // null: there is none
+};
+
+struct KernelCase {
+  std::string kernel;   // "matmul_int8"
+  std::string shape;    // "smollm2-135m qkv, n 960, k 576, m 512"
+  Isa isa = Isa::kRef;  // of the kernel that runs
+  Arithmetic arithmetic = Arithmetic::kF32;
+  double operations = 0;  // a multiply-add is two
+  double bytes = 0;       // to and from memory, each once
+  int64_t footprint = 0;  // bytes that repeated calls go through
+  std::function<Contenders()> prepare;
+};
+
+// What the cases are made for.
+struct CaseOptions {
+  Isa isa = Isa::kRef;
+  ThreadPool& pool;
+  // With few rows a matmul reads its weights from memory, as in a model, where others come before
+  // it is their turn again: calls go through so many bytes of distinct matrices.
+  int64_t memory = 0;
+};
+
+// One line of families.inc: appends the cases of a kernel family.
+using AddCases = void(const CaseOptions& options, std::vector<KernelCase>* cases);
+
+#define OCTAVO_BENCH_FAMILY(function) AddCases function;
+#include "bench/families.inc"
+#undef OCTAVO_BENCH_FAMILY
+
+}  // namespace octavo
