@@ -18,15 +18,6 @@ float ScaleEpsilon(DType dtype) {
   return dtype == DType::kBF16 ? 0x1p-7F : dtype == DType::kF16 ? 0x1p-10F : 0x1p-23F;
 }
 
-bool AllFinite(std::span<const float> values) {
-  uint32_t found = 0;
-  for (float value : values) {
-    const uint32_t exponent = std::bit_cast<uint32_t>(value) & 0x7F800000U;
-    found |= static_cast<uint32_t>(exponent == 0x7F800000U);
-  }
-  return found == 0;
-}
-
 Status CheckIntegerWeight(const QuantizationArgs& args) {
   if (args.type == QuantizationType::kInt && args.num_bits <= 8) return OkStatus();
   return Unsupported(fmt::format(
@@ -93,6 +84,15 @@ void QuantizeAll(const QuantizationArgs& args, const ScaleGrid& grid, std::span<
 
 }  // namespace
 
+bool AllFinite(std::span<const float> values) {
+  uint32_t found = 0;
+  for (float value : values) {
+    const uint32_t exponent = std::bit_cast<uint32_t>(value) & 0x7F800000U;
+    found |= static_cast<uint32_t>(exponent == 0x7F800000U);
+  }
+  return found == 0;
+}
+
 Result<ScaleAndZeroPoint> ComputeScales(const QuantizationArgs& args, std::span<const float> minima,
                                         std::span<const float> maxima, const Shape& scale_shape,
                                         DType scale_dtype, Arithmetic arithmetic) {
@@ -135,7 +135,7 @@ Result<ScaleAndZeroPoint> ObserveScales(const QuantizationArgs& args, const Scal
       << w.size() << " elements for [" << grid.n << ", " << grid.k << "]";
   if (!AllFinite(w)) return InvalidArgument("the weight holds NaN or Inf");
   OCTAVO_ASSIGN_OR_RETURN(const WeightObserver* observer, FindWeightObserver(args));
-  OCTAVO_ASSIGN_OR_RETURN(const WeightRanges ranges, observer->observe(args, grid, w));
+  OCTAVO_ASSIGN_OR_RETURN(const WeightRanges ranges, observer->observe(args, grid, w, scale_dtype));
   return ComputeScales(args, ranges.minima, ranges.maxima, grid.shape, scale_dtype, arithmetic);
 }
 

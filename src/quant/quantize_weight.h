@@ -54,6 +54,9 @@ Result<ScaleAndZeroPoint> ObserveScales(const QuantizationArgs& args, const Scal
                                         std::span<const float> w, DType scale_dtype,
                                         Arithmetic arithmetic = Arithmetic::kFloat32);
 
+// Whether no value is NaN or Inf.
+bool AllFinite(std::span<const float> values);
+
 // Codes of w [n, k] against given scales.
 Tensor QuantizeWithScales(const QuantizationArgs& args, const ScaleGrid& grid,
                           std::span<const float> w, const ScaleAndZeroPoint& scales,

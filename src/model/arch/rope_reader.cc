@@ -92,6 +92,22 @@ Status ReadYarn(const Value& rope, RopeSpec* spec) {
   return InvalidArgument(fmt::format("\"rope_theta\" is {}; yarn needs more than 1", spec->theta));
 }
 
+// "rope_scaling" or "rope_parameters" is one object, for all layers and whole heads.
+Status CheckObject(const Value& rope) {
+  if (!rope.is_object())
+    return InvalidArgument(fmt::format("{} where an object is expected", rope.type_name()));
+  for (const auto& [name, value] : rope.as_object()) {
+    if (value.is_object()) {
+      return Unsupported(
+          fmt::format("\"{}\": rotary embedding by layer type is not supported", name));
+    }
+  }
+  OCTAVO_ASSIGN_OR_RETURN(const double part, rope.GetDouble("partial_rotary_factor", 1));
+  if (part == 1) return OkStatus();
+  return Unsupported(
+      fmt::format("\"partial_rotary_factor\" is {}; 1 is supported for this family", part));
+}
+
 // The members of "rope_scaling" or "rope_parameters", but rope_theta.
 Status ReadParameters(const Value& rope, ModelSpec* spec) {
   RopeSpec& to = spec->rope;
@@ -121,30 +137,23 @@ Status ReadParameters(const Value& rope, ModelSpec* spec) {
 
 Status ReadRope(const Value& config, ModelSpec* spec) {
   OCTAVO_ASSIGN_OR_RETURN(spec->rope.theta, config.GetDouble("rope_theta", 10000.0));
+  // Where a file has both, transformers 5 takes the scaling from the old spelling.
+  const Value* scaling = nullptr;
+  const char* scaling_key = nullptr;
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const Value* rope = config.Find(key);
     if (rope == nullptr || rope->is_null()) continue;
-    if (!rope->is_object())
-      return InvalidArgument(
-          fmt::format("\"{}\" is {}, expected an object", key, rope->type_name()));
-    for (const auto& [name, value] : rope->as_object()) {
-      if (value.is_object())
-        return Unsupported(
-            fmt::format("\"{}.{}\": rotary embedding by layer type is not supported", key, name));
-    }
+    OCTAVO_RETURN_IF_ERROR(CheckObject(*rope).Annotate(key));
     OCTAVO_ASSIGN_OR_RETURN(spec->rope.theta, rope->GetDouble("rope_theta", spec->rope.theta));
-    OCTAVO_RETURN_IF_ERROR(ReadParameters(*rope, spec).Annotate(key));
-    OCTAVO_ASSIGN_OR_RETURN(const double part, rope->GetDouble("partial_rotary_factor", 1));
-    if (part != 1)
-      return Unsupported(
-          fmt::format("\"{}.partial_rotary_factor\" is {}, but 1 is supported", key, part));
-    break;
+    scaling = rope;
+    scaling_key = key;
   }
   if (!(spec->rope.theta > 0) || !std::isfinite(spec->rope.theta)) {
     return InvalidArgument(
         fmt::format("\"rope_theta\" is {}, expected a positive number", spec->rope.theta));
   }
-  return OkStatus();
+  if (scaling == nullptr) return OkStatus();
+  return ReadParameters(*scaling, spec).Annotate(scaling_key);
 }
 
 }  // namespace octavo

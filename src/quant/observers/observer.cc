@@ -26,15 +26,30 @@ const std::string kLibraryNames[] = {
     "nvfp4_expanded_mse", "fouroversix",   "imatrix_mse", "nvfp4_expanded_imatrix"};
 
 std::string WeightForm(const std::optional<std::string>& name) {
-  std::string form = name.value_or("memoryless_minmax");
-  for (char& c : form)
-    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string form = ObserverName(name.value_or("memoryless_minmax"));
   if (form == "minmax" || form == "static_minmax" || form == "memoryless")
     return "memoryless_minmax";
   return form == "mse" ? "memoryless_mse" : form;
 }
 
 }  // namespace
+
+std::string ObserverName(std::string_view name) {
+  std::string form(name);
+  for (char& c : form)
+    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return form;
+}
+
+Status UnknownObserver(std::string_view name, std::span<const std::string> here) {
+  const std::span<const std::string> known(kLibraryNames);
+  if (std::find(known.begin(), known.end(), name) != known.end()) {
+    return Unsupported(
+        fmt::format("the observer {} is not implemented; use {}", name, fmt::join(here, " or ")));
+  }
+  return NotFound(fmt::format("\"{}\" is no observer{}; known: {}", name, DidYouMean(name, known),
+                              fmt::join(known, ", ")));
+}
 
 Result<const WeightObserver*> FindWeightObserver(const QuantizationArgs& args) {
   const std::string name = WeightForm(args.observer);
@@ -43,12 +58,7 @@ Result<const WeightObserver*> FindWeightObserver(const QuantizationArgs& args) {
     if (observer->name == name) return observer;
     here.emplace_back(observer->name);
   }
-  const std::span<const std::string> known(kLibraryNames);
-  if (std::find(known.begin(), known.end(), name) != known.end())
-    return Unsupported(fmt::format("the observer {} is not implemented for weights; use {}", name,
-                                   fmt::join(here, " or ")));
-  return NotFound(fmt::format("\"{}\" is no observer{}; known: {}", args.observer.value_or(""),
-                              DidYouMean(name, known), fmt::join(known, ", ")));
+  return UnknownObserver(name, here).Annotate("weights");
 }
 
 }  // namespace octavo

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -55,6 +56,83 @@ TEST(FullKvState, AForkIsIndependent) {
   state.Truncate(0);
   EXPECT_EQ(fork->length(), 2);
   EXPECT_EQ(state.length(), 0);
+}
+
+// Rows of one kv head of one element: the key of position p is p, its value -p.
+void AppendPositions(KvState* state, int64_t first, int64_t rows) {
+  std::vector<float> keys;
+  std::vector<float> values;
+  for (int64_t p = first; p < first + rows; ++p) {
+    keys.push_back(static_cast<float>(p));
+    values.push_back(static_cast<float>(-p));
+  }
+  state->Append(keys.data(), values.data(), rows, 1);
+}
+
+void ExpectPositions(const KvState& state) {
+  const KvView view = state.view();
+  for (int64_t p = state.begin(); p < state.length(); ++p) {
+    ASSERT_EQ(static_cast<const float*>(view.keys)[p - state.begin()], static_cast<float>(p));
+    ASSERT_EQ(static_cast<const float*>(view.values)[p - state.begin()], static_cast<float>(-p));
+  }
+}
+
+TEST(WindowKvState, KeepsWhatTheLatestRowsSee) {
+  WindowKvState state(1, 1, DType::kF32, 4);
+  int64_t length = 0;
+  for (const int64_t rows : {1, 2, 1, 5, 1, 1, 1, 1, 9, 3, 1}) {
+    AppendPositions(&state, length, rows);
+    EXPECT_EQ(state.length(), length + rows);
+    EXPECT_EQ(state.begin(), std::max<int64_t>(0, length - 3)) << "the first new row sees 3 more";
+    ExpectPositions(state);
+    length += rows;
+  }
+}
+
+TEST(WindowKvState, MemoryStaysBounded) {
+  WindowKvState state(1, 1, DType::kF32, 100);
+  int64_t most = 0;
+  for (int64_t p = 0; p < 5000; ++p) {
+    AppendPositions(&state, p, 1);
+    most = std::max(most, state.num_bytes());
+  }
+  EXPECT_EQ(state.length(), 5000);
+  EXPECT_LE(most, 2 * 4 * (2 * 100 + 1));
+  ExpectPositions(state);
+}
+
+TEST(WindowKvState, GoesBackBeforeTheLatestRowsAndToTheStart) {
+  WindowKvState state(1, 1, DType::kF32, 4);
+  AppendPositions(&state, 0, 20);
+  AppendPositions(&state, 20, 6);
+  EXPECT_TRUE(state.CanTruncate(26));
+  EXPECT_TRUE(state.CanTruncate(20));
+  EXPECT_FALSE(state.CanTruncate(19)) << "a row at 19 sees 16, which is gone";
+  EXPECT_FALSE(state.CanTruncate(27));
+  const std::unique_ptr<LayerState> fork = state.Fork();
+  state.Truncate(20);
+  EXPECT_EQ(state.length(), 20);
+  AppendPositions(&state, 20, 1);
+  EXPECT_EQ(state.begin(), 17);
+  ExpectPositions(state);
+  state.Truncate(0);
+  EXPECT_EQ(state.length(), 0);
+  AppendPositions(&state, 0, 2);
+  ExpectPositions(state);
+  EXPECT_EQ(fork->length(), 26);
+}
+
+TEST(SequenceState, CanGoBackAsFarAsEveryLayerCan) {
+  SequenceState sequence;
+  sequence.layers.push_back(std::make_unique<FullKvState>(1, 1, DType::kF32));
+  sequence.layers.push_back(std::make_unique<WindowKvState>(1, 1, DType::kF32, 2));
+  for (const auto& layer : sequence.layers) {
+    AppendPositions(static_cast<KvState*>(layer.get()), 0, 8);
+    AppendPositions(static_cast<KvState*>(layer.get()), 8, 1);
+  }
+  EXPECT_TRUE(sequence.CanTruncate(8));
+  EXPECT_FALSE(sequence.CanTruncate(5));
+  EXPECT_TRUE(sequence.CanTruncate(0));
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ TEST(QuantizeWeight, NamesWhatItCannotDo) {
   const auto tokens =
       QuantizeToNearest(Args(R"({"strategy": "token", "dynamic": true})"), w, 2, 24, DType::kBF16);
   EXPECT_EQ(tokens.status().code(), StatusCode::kUnsupported);
-  const auto observer = QuantizeToNearest(Args(R"({"observer": "mse"})"), w, 2, 24, DType::kBF16);
+  const auto observer =
+      QuantizeToNearest(Args(R"({"observer": "imatrix_mse"})"), w, 2, 24, DType::kBF16);
   EXPECT_EQ(observer.status().code(), StatusCode::kUnsupported);
   EXPECT_NE(observer.status().message().find("memoryless_mse"), std::string::npos);
   const auto unknown =

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "io/checkpoint_writer.h"
 #include "support/golden_files.h"
+#include "tensor/convert.h"
 
 namespace octavo {
 namespace {
@@ -42,6 +43,12 @@ class LoadTest : public ::testing::Test {
 
   Value& Group() {
     return *config_.Find("quantization_config")->Find("config_groups")->Find("group_0");
+  }
+
+  std::vector<std::string> Keys() const {
+    std::vector<std::string> keys;
+    for (const auto& [name, tensor] : tensors_) keys.push_back(name);
+    return keys;
   }
 
   void ExpectError(const std::vector<std::string>& parts) {
@@ -102,7 +109,7 @@ TEST_F(LoadTest, ASchemeThatNobodyComputesNamesTheNearest) {
   Group().Find("weights")->Set("strategy", "group");
   Group().Find("weights")->Set("group_size", 64);
   ExpectError({kQ, "no scheme computes", "nearest is W8A8 INT8",
-               "weights: strategy is group, not channel", "int-quantized"});
+               "weights: static group, not static channel", "int-quantized"});
 }
 
 TEST_F(LoadTest, AKvCacheSchemeIsNotIgnored) {
@@ -136,12 +143,38 @@ TEST_F(LoadTest, ConfigsThatMakeNoSenseAreNamed) {
   }
   config_ = original;
   Value rope = Value::MakeObject();
-  rope.Set("rope_type", "yarn");
+  rope.Set("rope_type", "longrope");
   config_.Set("rope_scaling", rope);
-  ExpectError({"yarn", "not supported yet"});
+  ExpectError({"longrope", "not supported"});
   config_ = original;
   config_.Set("architectures", Value::Array{Value("LlamaForCausalM")});
   ExpectError({"LlamaForCausalM", "did you mean", "LlamaForCausalLM"});
+}
+
+// Static scales that differ within q, k, v: each shard quantizes the input with its own.
+TEST_F(LoadTest, ShardsWithInputScalesOfTheirOwnRunAsDeclared) {
+  Value& input = *Group().Find("input_activations");
+  input.Set("dynamic", false);
+  input.Set("strategy", "tensor");
+  for (const std::string& name : Keys()) {
+    if (!name.ends_with(".weight_scale")) continue;
+    const std::string layer = name.substr(0, name.size() - std::string("weight_scale").size());
+    const float scale = layer.ends_with("v_proj.") ? 0.5F : 0.25F;
+    tensors_[layer + "input_scale"] = FromFloat({&scale, 1}, DType::kBF16, {1}).value();
+  }
+  ASSERT_OK(Load());
+  const auto loaded = LoadModel(folder_.path(), {}, context_.context);
+  const Block& block = (*loaded)->model().blocks[0];
+  ASSERT_EQ(block.qkv.parts.size(), 2U) << "q with k, and v";
+  EXPECT_EQ(block.qkv.part_columns[1], block.qkv.layers[0].n + block.qkv.layers[1].n);
+  EXPECT_EQ(block.gate_up.parts.size(), 1U);
+  const std::vector<float> x(static_cast<size_t>(block.qkv.k()), 1.0F);
+  for (size_t part = 0; part < 2; ++part) {
+    QuantizedRows rows;
+    block.qkv.parts[part]->QuantizeRows({x.data(), 1, std::ssize(x), std::ssize(x)}, &rows,
+                                        context_.context);
+    EXPECT_EQ(rows.codes[0], part == 0 ? 4 : 2);
+  }
 }
 
 TEST_F(LoadTest, AHugeModelThatIsNotThereIsNotAllocated) {
