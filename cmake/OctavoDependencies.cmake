@@ -13,6 +13,7 @@ find_library(OCTAVO_GOMP_LIBRARY NAMES gomp libgomp.so.1 REQUIRED)
 add_library(octavo_dnnl INTERFACE)
 target_link_libraries(octavo_dnnl INTERFACE "${OCTAVO_DNNL_LIBRARY}" "${OCTAVO_GOMP_LIBRARY}")
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(ZLIB REQUIRED)
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)

@@ -30,6 +30,7 @@ openssl/           base io
 fmt/               *
 pcre2[.]h          text quant
 utf8proc[.]h       text
+zlib[.]h           text
 dnnl[._]           kernels bench
 omp[.]h            kernels
 immintrin[.]h      kernels+h tensor+h

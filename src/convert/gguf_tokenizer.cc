@@ -86,17 +86,31 @@ struct PreTokenizer {
   std::string_view regex = {};
   bool ignore_merges = false;  // a piece that is a token is not built from merges
   bool nfc = false;            // text is composed first
+  bool add_bos = false;        // where the file does not say
 };
 
 constexpr std::array kPreTokenizers = {
     PreTokenizer{"gpt2", Gpt2Split},
     PreTokenizer{"gpt-2", Gpt2Split},
     PreTokenizer{"smollm", SmolLmSplit},
-    PreTokenizer{"llama-bpe", RegexSplit, kLlama3Regex, /*ignore_merges=*/true},
-    PreTokenizer{"llama3", RegexSplit, kLlama3Regex, /*ignore_merges=*/true},
+    PreTokenizer{"llama-bpe", RegexSplit, kLlama3Regex, /*ignore_merges=*/true, /*nfc=*/false,
+                 /*add_bos=*/true},
+    PreTokenizer{"llama3", RegexSplit, kLlama3Regex, /*ignore_merges=*/true, /*nfc=*/false,
+                 /*add_bos=*/true},
     PreTokenizer{"qwen2", RegexSplit, kQwen2Regex, /*ignore_merges=*/false, /*nfc=*/true},
-    PreTokenizer{"tekken", RegexSplit, kTekkenRegex, /*ignore_merges=*/true},
+    PreTokenizer{"tekken", RegexSplit, kTekkenRegex, /*ignore_merges=*/true, /*nfc=*/false,
+                 /*add_bos=*/true},
 };
+
+Result<const PreTokenizer*> FindPreTokenizer(const Value& metadata) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::string name, metadata.RequireString("tokenizer.ggml.pre"));
+  std::string known;
+  for (const PreTokenizer& pre_tokenizer : kPreTokenizers) {
+    if (pre_tokenizer.name == name) return &pre_tokenizer;
+    known += (known.empty() ? "" : ", ") + std::string(pre_tokenizer.name);
+  }
+  return Unsupported(fmt::format("tokenizer.ggml.pre is {}, only {} are imported", name, known));
+}
 
 Value OrNull(std::optional<std::string_view> text) {
   return text.has_value() ? Value(*text) : Value();
@@ -125,23 +139,14 @@ Value BpeModel(const GgufVocabulary& vocabulary, const std::vector<GgufMerge>& m
 }
 
 // Model `gpt2`: BPE over bytes written as letters.
-Result<Pipeline> ByteLevelBpe(const Source& source) {
-  OCTAVO_ASSIGN_OR_RETURN(const std::string name,
-                          source.metadata.RequireString("tokenizer.ggml.pre"));
-  std::string known;
-  for (const PreTokenizer& pre_tokenizer : kPreTokenizers) {
-    known += (known.empty() ? "" : ", ") + std::string(pre_tokenizer.name);
-    if (pre_tokenizer.name != name) continue;
-    OCTAVO_ASSIGN_OR_RETURN(const std::vector<GgufMerge> merges,
-                            source.vocabulary.ReadMerges(source.metadata));
-    return Pipeline{
-        .normalizer = pre_tokenizer.nfc ? Value(Object{{"type", "NFC"}}) : Value(),
-        .pre_tokenizer = pre_tokenizer.make(pre_tokenizer.regex, source.add_space_prefix),
-        .decoder = ByteLevel(true),
-        .model = BpeModel(source.vocabulary, merges, std::nullopt, /*byte_fallback=*/false,
-                          pre_tokenizer.ignore_merges)};
-  }
-  return Unsupported(fmt::format("tokenizer.ggml.pre is {}, only {} are imported", name, known));
+Result<Pipeline> ByteLevelBpe(const Source& source, const PreTokenizer& pre_tokenizer) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::vector<GgufMerge> merges,
+                          source.vocabulary.ReadMerges(source.metadata));
+  return Pipeline{.normalizer = pre_tokenizer.nfc ? Value(Object{{"type", "NFC"}}) : Value(),
+                  .pre_tokenizer = pre_tokenizer.make(pre_tokenizer.regex, source.add_space_prefix),
+                  .decoder = ByteLevel(true),
+                  .model = BpeModel(source.vocabulary, merges, std::nullopt,
+                                    /*byte_fallback=*/false, pre_tokenizer.ignore_merges)};
 }
 
 Value Replace(std::string_view pattern, std::string_view content) {
@@ -262,7 +267,8 @@ Result<Value> TokenizerConfig(const Source& source) {
   return config;
 }
 
-Result<Source> ReadSource(const Value& metadata, bool sentencepiece) {
+// `pre_tokenizer` is null for SentencePiece.
+Result<Source> ReadSource(const Value& metadata, const PreTokenizer* pre_tokenizer) {
   OCTAVO_ASSIGN_OR_RETURN(GgufVocabulary vocabulary, GgufVocabulary::Read(metadata));
   Source source{.metadata = metadata, .vocabulary = std::move(vocabulary)};
   const auto token = [&](std::string_view key) {
@@ -273,8 +279,10 @@ Result<Source> ReadSource(const Value& metadata, bool sentencepiece) {
   OCTAVO_ASSIGN_OR_RETURN(source.pad, token("padding_token_id"));
   OCTAVO_ASSIGN_OR_RETURN(source.unk, token("unknown_token_id"));
   // llama.cpp's defaults differ by kind.
-  OCTAVO_ASSIGN_OR_RETURN(source.add_bos,
-                          metadata.GetBool("tokenizer.ggml.add_bos_token", sentencepiece));
+  const bool sentencepiece = pre_tokenizer == nullptr;
+  OCTAVO_ASSIGN_OR_RETURN(
+      source.add_bos,
+      metadata.GetBool("tokenizer.ggml.add_bos_token", sentencepiece || pre_tokenizer->add_bos));
   OCTAVO_ASSIGN_OR_RETURN(source.add_eos, metadata.GetBool("tokenizer.ggml.add_eos_token", false));
   OCTAVO_ASSIGN_OR_RETURN(source.add_space_prefix,
                           metadata.GetBool("tokenizer.ggml.add_space_prefix", sentencepiece));
@@ -288,14 +296,19 @@ Result<ImportedTokenizer> MakeTokenizer(const Value& metadata, int64_t vocab_siz
   if (kind != "gpt2" && kind != "llama") {
     return Unsupported("tokenizer.ggml.model is " + kind + ", only gpt2 and llama are imported");
   }
-  OCTAVO_ASSIGN_OR_RETURN(const Source source, ReadSource(metadata, kind == "llama"));
+  const PreTokenizer* pre_tokenizer = nullptr;
+  if (kind == "gpt2") {
+    OCTAVO_ASSIGN_OR_RETURN(pre_tokenizer, FindPreTokenizer(metadata));
+  }
+  OCTAVO_ASSIGN_OR_RETURN(const Source source, ReadSource(metadata, pre_tokenizer));
   const auto num_tokens = static_cast<int64_t>(source.vocabulary.tokens().size());
   if (num_tokens > vocab_size) {
     return CorruptFile(
         fmt::format("{} tokens, but the embedding has {} rows", num_tokens, vocab_size));
   }
-  OCTAVO_ASSIGN_OR_RETURN(Pipeline parts,
-                          kind == "llama" ? SentencePieceBpe(source) : ByteLevelBpe(source));
+  OCTAVO_ASSIGN_OR_RETURN(Pipeline parts, pre_tokenizer == nullptr
+                                              ? SentencePieceBpe(source)
+                                              : ByteLevelBpe(source, *pre_tokenizer));
   OCTAVO_ASSIGN_OR_RETURN(Value post_processor, PostProcessor(source));
   ImportedTokenizer tokenizer;
   OCTAVO_ASSIGN_OR_RETURN(tokenizer.config, TokenizerConfig(source));

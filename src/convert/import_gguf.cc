@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -28,14 +30,21 @@ int64_t RowElements(const ImportedTensor& tensor) {
   return shape.size() == 1 && tensor.rotary_heads != 0 ? 1 : shape.back();
 }
 
+// Whether a number becomes infinite only by being stored.
+bool Overflows(float value, DType dtype) {
+  return dtype == DType::kF16 && std::isfinite(value) &&
+         std::isinf(FloatFromF16(F16FromFloat(value)));
+}
+
 // A tensor in Hugging Face's order, as `dtype`.
-Tensor DecodeTensor(const ImportedTensor& tensor, const GgufBlockDecoder& decoder, DType dtype,
-                    ThreadPool& pool) {
+Result<Tensor> DecodeTensor(const ImportedTensor& tensor, const GgufBlockDecoder& decoder,
+                            DType dtype, ThreadPool& pool) {
   const GgufTensor& source = *tensor.source;
   const int64_t columns = RowElements(tensor);
   const int64_t rows = columns == 0 ? 0 : Elements(source.shape) / columns;
   const int64_t row_bytes = columns / source.type->block_elements * source.type->block_bytes;
   Tensor decoded(dtype, source.shape);
+  std::atomic<bool> overflow = false;
   const auto store = [&](const std::vector<float>& values, int64_t row) {
     if (dtype == DType::kF32) {
       std::copy(values.begin(), values.end(),
@@ -56,8 +65,18 @@ Tensor DecodeTensor(const ImportedTensor& tensor, const GgufBlockDecoder& decode
                                             static_cast<size_t>(row_bytes)),
                        values);
       store(values, row);
+      if (std::any_of(values.begin(), values.end(),
+                      [&](float value) { return Overflows(value, dtype); })) {
+        overflow = true;
+      }
     }
   });
+  if (overflow) {
+    return Unsupported(
+        fmt::format("tensor {} has numbers that float16 cannot hold: import it with --dtype "
+                    "bfloat16 or float32",
+                    source.name));
+  }
   return decoded;
 }
 
@@ -93,7 +112,8 @@ Status WriteWeights(const GgufFile& file, const ImportPlan& plan, CheckpointWrit
   for (size_t i = 0; i < plan.model.tensors.size(); ++i) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
     const ImportedTensor& tensor = plan.model.tensors[i];
-    const Tensor decoded = DecodeTensor(tensor, *plan.decoders[i], plan.model.dtype, context.pool);
+    OCTAVO_ASSIGN_OR_RETURN(const Tensor decoded, DecodeTensor(tensor, *plan.decoders[i],
+                                                               plan.model.dtype, context.pool));
     OCTAVO_RETURN_IF_ERROR(writer.Write(tensor.name, decoded));
     file.Forget(*tensor.source);
     context.progress.Advance(decoded.num_bytes(), tensor.name);

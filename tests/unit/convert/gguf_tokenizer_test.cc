@@ -118,6 +118,18 @@ TEST(GgufTokenizerTest, FamiliesSplitByRegularExpressions) {
   }
 }
 
+TEST(GgufTokenizerTest, Llama3HasABosWhereTheFileDoesNotSay) {
+  Value metadata = ByteLevelMetadata();
+  metadata.Erase("tokenizer.ggml.add_bos_token");
+  for (const auto& [name, added] :
+       {std::pair("llama-bpe", true), {"tekken", true}, {"qwen2", false}, {"smollm", false}}) {
+    metadata.Set("tokenizer.ggml.pre", name);
+    Result<ImportedTokenizer> tokenizer = MakeTokenizer(metadata, 7);
+    ASSERT_OK(tokenizer);
+    EXPECT_EQ(*tokenizer->config.Find("add_bos_token"), Value(added)) << name;
+  }
+}
+
 TEST(GgufTokenizerTest, BosAndEosAroundEachText) {
   Value metadata = ByteLevelMetadata();
   metadata.Set("tokenizer.ggml.add_bos_token", true);

@@ -356,6 +356,12 @@ TEST_F(ImportGgufTest, MatricesDecideTheDType) {
   EXPECT_EQ(FirstColumn("model.layers.0.mlp.down_proj.weight")[31], 731);
   ASSERT_OK(Import(model, {.force = true, .dtype = DType::kF32}));
   EXPECT_EQ(dtype(), DType::kF32);
+  TinyModel large;
+  large.tensors["token_embd.weight"].bytes = Rows(kVocab, kHidden, 1e5F);
+  const Status status = Import(large, {.force = true, .dtype = DType::kF16});
+  EXPECT_NE(status.message().find("tensor token_embd.weight has numbers that float16 cannot hold"),
+            std::string::npos)
+      << status.message();
   model.tensors["token_embd.weight"] = TinyModel().tensors["token_embd.weight"];  // mixed
   ASSERT_OK(Import(model, {.force = true}));
   EXPECT_EQ(dtype(), DType::kBF16);

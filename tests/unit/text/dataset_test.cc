@@ -83,7 +83,9 @@ TEST_F(DatasetTest, UsesAllRowsWhereFewerAreThereThanAsked) {
 TEST_F(DatasetTest, NamesFileAndLineOfBadRows) {
   ExpectContains(ErrorOf("{\"input_ids\": [1]}\n\n{\"input_ids\": [1}\n"), "data.jsonl, line 3: ");
   ExpectContains(ErrorOf("[1]\n"), "a row is array, expected an object");
-  ExpectContains(ErrorOf("{\"txt\": \"x\"}\n"), "needs \"messages\", \"text\" or \"input_ids\"");
+  ExpectContains(
+      ErrorOf("{\"txt\": \"x\"}\n"),
+      "needs \"messages\", \"conversations\", \"text\" or \"input_ids\"; this one has \"txt\"");
   ExpectContains(ErrorOf("{\"input_ids\": [-1]}\n"), "holds -1");
   ExpectContains(ErrorOf("{\"input_ids\": [2147483648]}\n"), "holds 2147483648");
   ExpectContains(ErrorOf("{\"input_ids\": [1.5]}\n"), "holds 1.5");
