@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/arch/rope_reader.h"
 
 namespace octavo {
@@ -103,7 +105,8 @@ Status ReadWindows(const Value& config, std::optional<int64_t> window, int64_t f
             "used");
       }
     }
-    if (sliding) spec->windows[static_cast<size_t>(i)] = *window;
+    // No sequence is longer than kMaxSize.
+    if (sliding) spec->windows[static_cast<size_t>(i)] = std::min(*window, kMaxSize);
   }
   return OkStatus();
 }

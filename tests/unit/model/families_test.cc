@@ -30,6 +30,8 @@ TEST(Mistral, SlidesUnlessTheWindowIsNull) {
   EXPECT_EQ(windows(""), (Windows{4096, 4096, 4096}));
   EXPECT_EQ(windows(R"(, "sliding_window": 8)"), (Windows{8, 8, 8}));
   EXPECT_EQ(windows(R"(, "sliding_window": null)"), Windows());
+  EXPECT_LT(windows(R"(, "sliding_window": 9223372036854775807)")[0], int64_t{1} << 40)
+      << "positions are added to it";
   EXPECT_EQ(windows(R"(, "sliding_window": 8, "layer_types": ["full_attention",
       "sliding_attention", "full_attention"])"),
             (Windows{0, 8, 0}));
