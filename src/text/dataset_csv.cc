@@ -1,4 +1,6 @@
-// Data sets in CSV (RFC 4180): a header, then a record a row; quoted fields may hold line ends.
+// Data sets in CSV: a header, then a record a row; quoted fields may hold line ends. As RFC 4180
+// has it, and where files do not keep to that, as Python's csv module reads them: a quote inside a
+// field that does not begin with one is a character, and so is what follows a closing quote.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +22,8 @@ class CsvRecords {
  public:
   explicit CsvRecords(LineReader lines) : lines_(std::move(lines)) {}
 
-  // False behind the last record. CorruptFile, naming the line, for a quote that is never closed,
-  // text behind a closing quote, and too many fields.
+  // False behind the last record. CorruptFile, naming the line, for a quote that is never closed
+  // and too many fields.
   Result<bool> Next() {
     fields_.clear();
     std::string record;
@@ -72,10 +74,6 @@ class CsvRecords {
         state_ = State::kQuoted;
       } else if (c == '\r' && at + 1 == record.size()) {
         break;
-      } else if (state_ == State::kClosed) {
-        return CorruptFile(fmt::format(
-            "line {}: text behind a closing quote; a quote inside a quoted field is written twice",
-            begin_));
       } else {
         field_ += c;
         state_ = State::kPlain;

@@ -133,6 +133,7 @@ Result<std::vector<TokenId>> EncodeRow(const Value& row, const Tokenizer* tokeni
     if (!text->is_string()) {
       return InvalidArgument(fmt::format("\"text\" is {}, expected a string", text->type_name()));
     }
+    if (text->as_string().empty()) return std::vector<TokenId>();  // not a lone BOS
     return EncodeText(*tokenizer, text->as_string());
   }
   return InvalidArgument(fmt::format(
