@@ -17,7 +17,7 @@ constexpr size_t kChunkBytes = size_t{1} << 18;
 
 // A gzip file may unpack to as much as it likes up to the first, beyond it to no more than the
 // second times its size: text packs by 3 to 30, zeros by 1030.
-constexpr uint64_t kFreeBytes = uint64_t{64} << 20;
+constexpr uint64_t kFreeBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxRatio = 200;
 
 Status Damaged(std::string_view what) {

@@ -42,11 +42,10 @@ class CsvRecords {
       at = record.size();
       record += '\n';
       const Result<bool> more = lines_.Append(record);
-      if (!more.ok() || !*more) {
-        return CorruptFile(
-            fmt::format("line {}: a quote is opened in this record and not closed {}", begin_,
-                        more.ok() ? "before the end of the file" : "within the longest record"));
-      }
+      if (more.ok() && *more) continue;
+      const std::string open =
+          fmt::format("line {}: a quote is opened in this record and not closed", begin_);
+      return more.ok() ? CorruptFile(open) : more.status().Annotate(open);
     }
     return true;
   }
