@@ -27,8 +27,8 @@ struct Record {
   std::vector<double> calls;
   double sum = 0;
 
-  void TakeTurn(const std::function<void()>& run) {
-    for (double turn = 0; turn < kTurnSeconds;) {
+  void TakeTurn(const std::function<void()>& run, double turn_seconds) {
+    for (double turn = 0; turn < turn_seconds;) {
       const double call = TimeOf(run);
       calls.push_back(call);
       sum += call;
@@ -60,7 +60,8 @@ std::vector<double> MeasureInTurns(std::span<const std::function<void()>> conten
   do {
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (contenders.size() > 1) std::this_thread::sleep_for(kPause);
-      if (records[i].calls.empty() || !records[i].done(seconds)) records[i].TakeTurn(contenders[i]);
+      if (records[i].calls.empty() || !records[i].done(seconds))
+        records[i].TakeTurn(contenders[i], std::min(seconds, kTurnSeconds));
     }
   } while (!all_done() && context.CheckCancelled().ok());
   std::vector<double> result;

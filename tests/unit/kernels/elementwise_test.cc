@@ -1,7 +1,8 @@
-// RMSNorm, rotary embedding and SiluMul: row-wise kernels against float64.
+// RMSNorm, rotary embedding, SiluMul and the sum of rows: row-wise kernels against float64.
 #include <bit>
 
 #include "kernel_testing.h"
+#include "kernels/add_rows/add_rows.h"
 #include "kernels/rms_norm/kernels.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rope/kernels.h"
@@ -157,6 +158,26 @@ TEST(SiluMul, NanStaysNan) {
     EXPECT_TRUE(std::isnan(y[0]));
     EXPECT_TRUE(std::isnan(y[1]));
   });
+}
+
+TEST(AddRows, AddsWhatIsInTheRowsAndNoMore) {
+  Rng rng(45);
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    const int64_t m = 70;
+    const int64_t k = 601;
+    const std::vector<float> y = RandomFloats(rng, m * (k + 1));
+    const std::vector<float> x = RandomFloats(rng, m * (k + 2));
+    std::vector<float> sum = x;
+    AddRows(y.data(), k + 1, m, k, sum.data(), k + 2, pool);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < k + 2; ++j) {
+        const auto at = static_cast<size_t>(i * (k + 2) + j);
+        const float addend = j < k ? y[static_cast<size_t>(i * (k + 1) + j)] : 0.0F;
+        ASSERT_EQ(sum[at], x[at] + addend);
+      }
+    }
+  }
 }
 
 }  // namespace
