@@ -59,8 +59,20 @@ class ArchGolden : public ::testing::TestWithParam<Case> {
   const Model& model() const { return loaded_->model(); }
   TensorView Golden(const std::string& name) const { return golden_.Find(name).value(); }
 
+  // Logits [rows, vocab] of a batch.
+  std::vector<float> Logits(Forward* forward, const Batch& batch,
+                            std::span<SequenceState* const> states) {
+    std::vector<float> hidden(static_cast<size_t>(batch.rows() * model().spec.hidden_size));
+    EXPECT_TRUE(forward->Embed(batch, hidden).ok());
+    for (int64_t block = 0; block < model().spec.num_layers; ++block)
+      forward->Block(block, batch, states, hidden);
+    std::vector<float> logits(static_cast<size_t>(batch.rows() * model().spec.vocab_size));
+    forward->Head(batch, hidden, logits);
+    return logits;
+  }
+
   // Logits [tokens, vocab] of one row of input, fed in the given pieces.
-  std::vector<float> Logits(std::span<const int32_t> tokens, int64_t piece) {
+  std::vector<float> LogitsInPieces(std::span<const int32_t> tokens, int64_t piece) {
     Forward forward(model(), context_.context);
     SequenceState state = MakeSequenceState(model(), DType::kF32);
     SequenceState* states[] = {&state};
@@ -71,15 +83,21 @@ class ArchGolden : public ::testing::TestWithParam<Case> {
       for (size_t i = first; i < std::min(tokens.size(), first + static_cast<size_t>(piece)); ++i) {
         batch.Add(tokens[i], 0, static_cast<int64_t>(i), true);
       }
-      std::vector<float> hidden(static_cast<size_t>(batch.rows() * model().spec.hidden_size));
-      EXPECT_TRUE(forward.Embed(batch, hidden).ok());
-      for (int64_t block = 0; block < model().spec.num_layers; ++block)
-        forward.Block(block, batch, states, hidden);
-      std::vector<float> logits(static_cast<size_t>(batch.rows() * model().spec.vocab_size));
-      forward.Head(batch, hidden, logits);
+      const std::vector<float> logits = Logits(&forward, batch, states);
       all.insert(all.end(), logits.begin(), logits.end());
     }
     return all;
+  }
+
+  // As a part of the golden's largest logit.
+  float LargestError(std::span<const float> logits, std::span<const float> expected) const {
+    float largest = 0;
+    for (float logit : Golden("logits").data<float>())
+      largest = std::max(largest, std::fabs(logit));
+    float error = 0;
+    for (size_t i = 0; i < logits.size(); ++i)
+      error = std::max(error, std::fabs(logits[i] - expected[i]));
+    return error / largest;
   }
 
   TestContext context_;
@@ -92,18 +110,43 @@ TEST_P(ArchGolden, LogitsInOnePieceInChunksAndTokenByToken) {
   const auto ids = Golden("input_ids").data<int32_t>();
   const auto expected = Golden("logits").data<float>();
   const auto length = static_cast<size_t>(Golden("input_ids").shape[1]);
-  float largest = 0;
-  for (float logit : expected) largest = std::max(largest, std::fabs(logit));
   for (size_t row = 0; row < ids.size() / length; ++row) {
     for (int64_t piece : {static_cast<int64_t>(length), int64_t{7}, int64_t{1}}) {
-      const std::vector<float> logits = Logits(ids.subspan(row * length, length), piece);
-      const auto want = expected.subspan(row * logits.size(), logits.size());
-      float error = 0;
-      for (size_t i = 0; i < logits.size(); ++i)
-        error = std::max(error, std::fabs(logits[i] - want[i]));
-      EXPECT_LE(error, kBound * largest) << "row " << row << ", pieces of " << piece;
+      const std::vector<float> logits = LogitsInPieces(ids.subspan(row * length, length), piece);
+      EXPECT_LE(LargestError(logits, expected.subspan(row * logits.size(), logits.size())), kBound)
+          << "row " << row << ", pieces of " << piece;
     }
   }
+}
+
+// Both rows of input in one batch, the second without its end, which follows: each sequence sees
+// itself alone.
+TEST_P(ArchGolden, LogitsOfSequencesTogether) {
+  const auto ids = Golden("input_ids").data<int32_t>();
+  const auto expected = Golden("logits").data<float>();
+  const int64_t length = Golden("input_ids").shape[1];
+  Forward forward(model(), context_.context);
+  SequenceState first = MakeSequenceState(model(), DType::kF32);
+  SequenceState second = MakeSequenceState(model(), DType::kF32);
+  SequenceState* states[] = {&first, &second};
+  Batch batch;
+  batch.lengths = {length, length};
+  const auto add = [&](int64_t sequence, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      batch.Add(ids[static_cast<size_t>(sequence * length + i)], static_cast<int32_t>(sequence), i,
+                true);
+    }
+  };
+  const int64_t cut = length - 5;
+  add(0, 0, length);
+  add(1, 0, cut);
+  const std::vector<float> most = Logits(&forward, batch, states);
+  EXPECT_LE(LargestError(most, expected.first(most.size())), kBound);
+  batch = {
+      .tokens = {}, .sequence = {}, .position = {}, .want_logits = {}, .lengths = batch.lengths};
+  add(1, cut, length);
+  const std::vector<float> rest = Logits(&forward, batch, states);
+  EXPECT_LE(LargestError(rest, expected.last(rest.size())), kBound);
 }
 
 TEST_P(ArchGolden, GreedyContinuation) {
