@@ -39,8 +39,16 @@ Result<Recipe> ReadRecipe(const Options& options, Logger& log) {
 void PrintSummary(const Options& options, const QuantizationReport& report) {
   std::string text;
   if (options.quantize.dry_run) {
-    text = fmt::format("dry run: nothing was written; the output would hold {:.1f} MB of weights\n",
-                       static_cast<double>(report.output_bytes) / 1e6);
+    const Estimate& estimate = *report.estimate;
+    text = fmt::format(
+        "dry run: nothing was written; the output would hold {:.1f} MB of weights\n"
+        "  estimates: {:.0f} s, {:.0f} MiB of memory, {:.1f} MB of disk beside the output until it "
+        "is finished\n"
+        "  calibration states: {}\n",
+        static_cast<double>(report.output_bytes) / 1e6, estimate.seconds,
+        static_cast<double>(estimate.memory_bytes) / (1024 * 1024),
+        static_cast<double>(estimate.work_bytes) / 1e6,
+        estimate.hidden_in_memory ? "held in memory" : "read from disk");
   } else {
     text = fmt::format(
         "{}\n  {} layers quantized, {:.1f} MB -> {:.1f} MB\n  {} samples, {} calibration tokens\n"
@@ -68,6 +76,8 @@ CommandBody Add(CLI::App& app) {
       "Calibration data: one JSON object a line with \"messages\" (the chat template is applied), "
       "\"text\" or\n"
       "\"input_ids\"; or a plain .txt file, cut into pieces of --max-length tokens.\n"
+      "An interrupted run (Ctrl-C, a crash, a full disk) goes on when the same command is given "
+      "again.\n"
       "Recipes are llm-compressor's YAML: QuantizationModifier, GPTQModifier, "
       "SmoothQuantModifier.");
   auto options = std::make_shared<Options>();
@@ -100,8 +110,14 @@ CommandBody Add(CLI::App& app) {
   app.add_option("--max-shard-size", options->quantize.max_shard_bytes,
                  "Largest weight file, bytes (5GB, 500MB ...)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
+  app.add_option("--memory", options->quantize.memory_bytes,
+                 "Memory to stay within (2GiB, 500MiB ...): calibration states that do not fit are "
+                 "read from disk")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   app.add_flag("--dry-run", options->quantize.dry_run,
-               "Check recipe, model and data, say what would be done, write nothing");
+               "Check recipe, model and data, estimate time, memory and disk, write nothing");
+  app.add_flag("--restart", options->quantize.restart,
+               "Begin anew where an interrupted run left off; without it the same command goes on");
   app.add_flag("--force", options->quantize.force, "Replace the output folder if it exists");
   app.add_option("--propagate", options->propagate,
                  "What the next block is calibrated on: the quantized block as it will be served "

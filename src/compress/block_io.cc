@@ -32,8 +32,21 @@ Result<std::shared_ptr<NormWork>> ReadNorm(const Checkpoint& checkpoint,
                                            const std::string& module) {
   auto norm = std::make_shared<NormWork>();
   norm->name = module;
+  OCTAVO_ASSIGN_OR_RETURN(const TensorView stored, checkpoint.Find(module + ".weight"));
+  norm->dtype = stored.dtype;
   OCTAVO_ASSIGN_OR_RETURN(norm->weight, ReadFinite(checkpoint, module + ".weight"));
   return norm;
+}
+
+// `tensor` is the layer's own, or what stands for it.
+Result<LayerWork> ReadLayer(const Checkpoint& checkpoint, const LinearLayer& layer,
+                            const QuantizationPlan& plan, const std::string& tensor) {
+  LayerWork work;
+  work.layer = &layer;
+  const auto owner = plan.owners.find(layer.name);
+  work.owner = owner == plan.owners.end() ? nullptr : owner->second;
+  OCTAVO_ASSIGN_OR_RETURN(work.weight, ReadFinite(checkpoint, tensor));
+  return work;
 }
 
 // What a layer has on disk but its bias.
@@ -47,7 +60,11 @@ Result<LayerTensors> PackLayer(const LayerWork& layer, const Checkpoint& checkpo
                          .zero_point = layer.quantized->zero_point.empty()
                                            ? Tensor()
                                            : layer.quantized->zero_point.Clone()};
-    return scheme->pack(*layer.layer, std::move(copy));
+    OCTAVO_ASSIGN_OR_RETURN(tensors, scheme->pack(*layer.layer, std::move(copy)));
+    if (!layer.input || scheme->pack_input == nullptr) return tensors;
+    OCTAVO_ASSIGN_OR_RETURN(LayerTensors input, scheme->pack_input(*layer.layer, *layer.input));
+    tensors.merge(input);
+    return tensors;
   }
   if (layer.layer->quantization.weights) {
     return Internal(layer.layer->name + " was to be quantized, but no modifier did it");
@@ -63,10 +80,14 @@ Result<LayerTensors> PackLayer(const LayerWork& layer, const Checkpoint& checkpo
 }
 
 Status SetNorms(const PackedBlock& packed, Block* block) {
-  for (const auto& [name, tensor] : packed.norms) {
-    OCTAVO_ASSIGN_OR_RETURN(Tensor weight, ToFloatTensor(tensor));
-    const bool first = name.starts_with(block->attention_norm + ".");
-    (first ? block->attention_norm_weight : block->mlp_norm_weight) = std::move(weight);
+  std::vector<std::pair<std::string, TensorView>> found = packed.copied_norms;
+  for (const auto& [name, tensor] : packed.norms) found.emplace_back(name, tensor.view());
+  for (const auto& [module, weight] : block->norms()) {
+    const auto norm = std::find_if(found.begin(), found.end(), [&](const auto& candidate) {
+      return candidate.first == module + ".weight";
+    });
+    OCTAVO_CHECK(norm != found.end()) << module;
+    OCTAVO_ASSIGN_OR_RETURN(*weight, ToFloatTensor(norm->second));
   }
   block->loaded = true;
   return OkStatus();
@@ -91,15 +112,26 @@ Result<BlockWork> ReadBlockWork(const LoadedModel& source, const QuantizationPla
     if (group.source == &block.qkv) group.norm = attention_norm;
     if (group.source == &block.gate_up) group.norm = mlp_norm;
     for (const LinearLayer& layer : target_groups[g]->layers) {
-      LayerWork layer_work;
-      layer_work.layer = &layer;
-      const auto owner = plan.owners.find(layer.name);
-      layer_work.owner = owner == plan.owners.end() ? nullptr : owner->second;
-      OCTAVO_ASSIGN_OR_RETURN(layer_work.weight, ReadFinite(checkpoint, layer.name + ".weight"));
+      OCTAVO_ASSIGN_OR_RETURN(LayerWork layer_work,
+                              ReadLayer(checkpoint, layer, plan, layer.name + ".weight"));
       group.layers.push_back(std::move(layer_work));
     }
     work.groups.push_back(std::move(group));
   }
+  return work;
+}
+
+Result<BlockWork> ReadHeadWork(const LoadedModel& source, const QuantizationPlan& plan) {
+  const Model& model = source.model();
+  const LinearLayer& layer = plan.target.head.layers.front();
+  const std::string& module = plan.unties_head ? model.names.embedding : layer.name;
+  GroupWork group;
+  group.source = &model.head;
+  OCTAVO_ASSIGN_OR_RETURN(LayerWork layer_work,
+                          ReadLayer(source.checkpoint(), layer, plan, module + ".weight"));
+  group.layers.push_back(std::move(layer_work));
+  BlockWork work{.index = -1, .name = layer.name, .groups = {}};
+  work.groups.push_back(std::move(group));
   return work;
 }
 
@@ -138,13 +170,21 @@ Result<PackedBlock> PackBlock(const BlockWork& work, const LoadedModel& source,
         Tensor norm, FromFloat(group.norm->weight.data<float>(), stored.dtype, stored.shape));
     packed.norms.emplace_back(name, std::move(norm));
   }
+  if (work.index < 0) return packed;
+  const Block& block = source.model().blocks[static_cast<size_t>(work.index)];
+  for (const std::string& module : {block.q_norm, block.k_norm}) {
+    if (module.empty()) continue;
+    const std::string name = module + ".weight";
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView stored, source.checkpoint().Find(name));
+    packed.copied_norms.emplace_back(name, stored);
+  }
   return packed;
 }
 
 void LogBlock(const BlockWork& work, const QuantizationReport& report, Logger& log) {
   std::string line;
   for (const LayerReport& layer : report.layers) {
-    if (!layer.name.starts_with(work.name + ".")) continue;
+    if (layer.name != work.name && !layer.name.starts_with(work.name + ".")) continue;
     const std::string_view short_name =
         std::string_view(layer.name).substr(layer.name.rfind('.') + 1);
     line += fmt::format("{}{} {:.1e} -> {:.1e}", line.empty() ? "" : ", ", short_name,
@@ -208,8 +248,7 @@ void ReleasePackedBlock(Model* target, int64_t index) {
     group->parts.clear();
     group->part_columns.clear();
   }
-  block.attention_norm_weight = Tensor();
-  block.mlp_norm_weight = Tensor();
+  for (const auto& [module, weight] : block.norms()) *weight = Tensor();
   block.loaded = false;
 }
 

@@ -18,6 +18,8 @@ namespace octavo {
 // The float32 weights of block `index`. InvalidArgument names a tensor that holds NaN or Inf.
 Result<BlockWork> ReadBlockWork(const LoadedModel& source, const QuantizationPlan& plan,
                                 int64_t index);
+// The same of the output head; a tied one's weight is the embedding's.
+Result<BlockWork> ReadHeadWork(const LoadedModel& source, const QuantizationPlan& plan);
 
 // The work's group that a tap on the source's graph speaks of; null for one that is not in this
 // block.
@@ -31,7 +33,10 @@ struct PackedBlock {
   };
   std::vector<Group> groups;
   std::vector<std::pair<std::string, Tensor>> norms;  // name of the weight, stored dtype
-  std::vector<const LinearLayer*> layers;             // flat, in the order of groups
+  // Norms that nothing changes (of the heads of q and k), for the block that runs; the output has
+  // them with the tensors that are copied.
+  std::vector<std::pair<std::string, TensorView>> copied_norms;
+  std::vector<const LinearLayer*> layers;  // flat, in the order of groups
   std::vector<Tensor>
       dequantized;  // float weights of a block prepared with PrepareDequantizedBlock
 };

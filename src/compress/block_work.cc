@@ -28,7 +28,14 @@ void InputStatistics::Add(const Rows& x, const StatisticsNeeds& needs, const Con
   tokens += x.m;
 }
 
+void InputStatistics::Finish(const Context& context) {
+  if (hessian.empty()) return;
+  MirrorUpper(hessian.shape().front(), hessian.mutable_data<float>(), context.pool);
+}
+
 void InputStatistics::DivideInput(std::span<const float> s) {
+  divisor.resize(s.size(), 1.0F);
+  for (size_t j = 0; j < s.size(); ++j) divisor[j] *= s[j];
   for (size_t j = 0; j < minimum.size(); ++j) {
     minimum[j] /= s[j];
     maximum[j] /= s[j];

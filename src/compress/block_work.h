@@ -22,6 +22,17 @@ namespace octavo {
 struct StatisticsNeeds {
   bool channel_range = false;  // smallest and largest value of each input channel
   bool hessian = false;        // sum over tokens of 2 x^T x
+  // The samples one by one, as the modifiers leave the input: takes a pass of its own.
+  bool input_samples = false;
+
+  // All false: no calibration data is needed.
+  bool any() const { return channel_range || hessian || input_samples; }
+  StatisticsNeeds& operator|=(const StatisticsNeeds& other) {
+    channel_range |= other.channel_range;
+    hessian |= other.hessian;
+    input_samples |= other.input_samples;
+    return *this;
+  }
 };
 
 // Of the input that a group of layers shares, over all calibration tokens.
@@ -29,14 +40,15 @@ struct InputStatistics {
   int64_t tokens = 0;
   std::vector<float> minimum, maximum;  // [k]; empty when not asked for
   Tensor hessian;                       // F32 [k, k]; empty when not asked for
+  std::vector<float> divisor;           // [k], what DivideInput divided by so far; empty: nothing
 
   void Add(const Rows& x, const StatisticsNeeds& needs, const Context& context);
+  // After the last Add, before anything is read: the Hessian is added up as one triangle.
+  void Finish(const Context& context);
   // The statistics of x / s, from those of x: smoothing divides the input, no second pass is
   // needed.
   void DivideInput(std::span<const float> s);
 };
-
-class Modifier;
 
 class Modifier;
 
@@ -47,16 +59,17 @@ struct LayerWork {
   Tensor weight;                       // F32 [n, k], as changed so far
   bool changed = false;                // by a transform; an unchanged one is stored as it was
   std::optional<QuantizedWeight> quantized;
+  std::optional<ScaleAndZeroPoint> input;  // [1] each, where the input's quantization is static
 
   // For the report.
   std::string method;  // "rtn", "gptq"
   std::string note;    // what was out of the ordinary: raised damping, a fallback
 };
 
-// A norm whose output is the input of a group, [k] float32, as changed so far; stored in the
-// model's dtype.
+// A norm whose output is the input of a group, [k] float32, as changed so far.
 struct NormWork {
   std::string name;
+  DType dtype = DType::kBF16;  // that it is stored in
   Tensor weight;
   bool changed = false;
 };
@@ -70,7 +83,7 @@ struct GroupWork {
 };
 
 struct BlockWork {
-  int64_t index = 0;
+  int64_t index = 0;  // -1: the output head, as a block of one layer
   std::string name;
   std::vector<GroupWork> groups;  // in the order of Block::groups()
 };

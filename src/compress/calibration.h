@@ -2,42 +2,62 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/context.h"
 #include "base/status.h"
+#include "compress/hidden_states.h"
 #include "model/forward.h"
 #include "model/graph.h"
 #include "text/tokenizer.h"
 
 namespace octavo {
 
-// Holds hidden [tokens, hidden_size] float32 of all samples: together with one block's weights and
-// statistics, all that calibration keeps.
+// The samples, cut into parts that are run in one pass, and their hidden states.
 class Calibration {
  public:
-  // Looks the samples up in the model's embedding. No samples: every pass does nothing.
-  static Result<Calibration> Embed(const Model& model,
-                                   const std::vector<std::vector<TokenId>>& samples,
-                                   const Context& context);
+  // Rows of one pass: enough for the matmuls to run at full speed, few enough for their scratch to
+  // stay in the cache. A longer sample is a pass of its own.
+  static constexpr int64_t kRowsPerPass = 1024;
 
-  // Runs block `index` of the forward's model over all samples. Keep: what comes out is what the
-  // next block gets; else it is dropped (the tap saw it).
-  enum class Output { kKeep, kDrop };
-  Status RunBlock(Forward* forward, const Model& model, int64_t index, Output output,
-                  const Context& context);
+  // No samples: every pass does nothing. The hidden states are those of no block yet: Embed, or
+  // Load what an earlier run left.
+  Calibration(const std::vector<std::vector<TokenId>>& samples, HiddenStates hidden);
 
-  int64_t tokens() const { return tokens_; }
+  // Looks the samples up in the model's embedding: the input of block 0.
+  Status Embed(const Model& model, const Context& context);
+  // Goes on with the input of `block` that an earlier run left.
+  Status Load(int64_t block);
+
+  // Runs block `index` of the forward's model over all samples, for its tap alone.
+  Status Observe(Forward* forward, const Model& model, int64_t index, const Context& context);
+  // After the last block: the final norm, whose output the tap gets as the head's input.
+  Status ObserveHead(const Model& model, const Tap& tap, const Context& context);
+  // Runs it and makes what comes out the input of the next block, on disk too.
+  Status FeedOn(Forward* forward, const Model& model, int64_t index, const Context& context);
+  // The inputs of earlier blocks are not needed any more.
+  Status RemoveOthers() const { return hidden_.RemoveOthers(); }
+
+  int64_t tokens() const { return hidden_.tokens(); }
+  // The rows of the pass that a tap is called from.
+  const Batch& running_batch() const { return *running_; }
 
  private:
   struct Part {  // some samples, run in one pass
     Batch batch;
     int32_t sequences = 0;
-    std::vector<float> hidden;
+    int64_t first_row = 0;  // of hidden_
   };
+  // The part's hidden states, [rows, width], in scratch_.
+  Result<std::span<float>> ReadPart(const Part& part, const Model& model);
+  void RunPart(Forward* forward, const Model& model, int64_t index, const Part& part,
+               std::span<float> hidden, Forward::Until until);
+
   std::vector<Part> parts_;
-  int64_t tokens_ = 0;
+  HiddenStates hidden_;
   std::vector<float> scratch_;
+  const Batch* running_ = nullptr;
 };
 
 }  // namespace octavo

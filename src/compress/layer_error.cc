@@ -10,7 +10,9 @@ namespace octavo {
 
 namespace {
 
-constexpr int64_t kTileRows = 64;  // rows of D whose product with H is held at a time
+// Rows of D, and columns of H, whose product is held at a time.
+constexpr int64_t kTileRows = 192;
+constexpr int64_t kTileColumns = 192;
 
 double Dot(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
@@ -29,16 +31,30 @@ std::vector<float> Difference(std::span<const float> a, std::span<const float> b
 
 double OutputEnergy(std::span<const float> d, int64_t n, int64_t k, std::span<const float> hessian,
                     const Context& context) {
-  const int64_t tiles = (n + kTileRows - 1) / kTileRows;
-  std::vector<double> energy(static_cast<size_t>(tiles));
-  context.pool.ParallelFor(tiles, [&](int64_t tile) {
-    const int64_t first = tile * kTileRows;
-    const int64_t rows = std::min(kTileRows, n - first);
-    const auto part = d.subspan(static_cast<size_t>(first * k), static_cast<size_t>(rows * k));
-    std::vector<float> product(part.size());
-    SgemmTile(false, false, rows, k, k, 1.0F, part.data(), k, hessian.data(), k, 0.0F,
-              product.data(), k, context.isa);
-    energy[static_cast<size_t>(tile)] = Dot(part, product) / 2;
+  const int64_t row_tiles = (n + kTileRows - 1) / kTileRows;
+  const int64_t column_tiles = (k + kTileColumns - 1) / kTileColumns;
+  std::vector<double> energy(static_cast<size_t>(row_tiles * column_tiles));
+  context.pool.ParallelFor(row_tiles * column_tiles, [&](int64_t task) {
+    const int64_t row = task / column_tiles * kTileRows;
+    const int64_t rows = std::min(kTileRows, n - row);
+    // The last columns first: they have the most above them.
+    const int64_t column = (column_tiles - 1 - task % column_tiles) * kTileColumns;
+    const int64_t columns = std::min(kTileColumns, k - column);
+    const float* d_rows = d.data() + row * k;
+    // H is symmetric: what lies above the diagonal counts twice.
+    std::vector<float> product(static_cast<size_t>(rows * columns));
+    SgemmTile(false, false, rows, columns, column, 2.0F, d_rows, k, hessian.data() + column, k,
+              0.0F, product.data(), columns, context.isa);
+    SgemmTile(false, false, rows, columns, columns, 1.0F, d_rows + column, k,
+              hessian.data() + column * k + column, k, column > 0 ? 1.0F : 0.0F, product.data(),
+              columns, context.isa);
+    double sum = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      sum += Dot({d_rows + i * k + column, static_cast<size_t>(columns)},
+                 std::span(product).subspan(static_cast<size_t>(i * columns),
+                                            static_cast<size_t>(columns)));
+    }
+    energy[static_cast<size_t>(task)] = sum / 2;
   });
   return std::accumulate(energy.begin(), energy.end(), 0.0);
 }

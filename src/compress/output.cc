@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "io/passive_files.h"
@@ -17,18 +18,26 @@ namespace octavo {
 
 namespace {
 
-// Tensors that are written block by block: linear weights and the norms of blocks.
+// Tensors that are written block by block: what linear layers have but biases, the norms whose
+// output they read; and the head's, where it is quantized.
 std::set<std::string> BlockTensors(const Model& target) {
   std::set<std::string> names;
+  const auto add = [&](const LinearLayer& layer) {
+    const auto scheme = SelectScheme(layer);
+    OCTAVO_CHECK(scheme.ok()) << scheme.status().message();
+    for (const DeclaredTensor& declared : (*scheme)->declare(layer)) {
+      if (declared.suffix != "bias") names.insert(layer.name + "." + declared.suffix);
+    }
+  };
   for (const Block& block : target.blocks) {
     names.insert(block.attention_norm + ".weight");
     names.insert(block.mlp_norm + ".weight");
     for (const LinearGroup* group : block.groups()) {
-      for (const LinearLayer& layer : group->layers) {
-        for (const char* suffix : {"weight", "weight_scale"})
-          names.insert(layer.name + "." + suffix);
-      }
+      for (const LinearLayer& layer : group->layers) add(layer);
     }
+  }
+  for (const LinearLayer& layer : target.head.layers) {
+    if (layer.quantization.weights) add(layer);
   }
   return names;
 }
@@ -86,11 +95,18 @@ Status CheckTensors(const Checkpoint& output, const Checkpoint& source,
   return OkStatus();
 }
 
+Status CheckReadBack(const LinearGroup& declared, const LinearGroup& loaded) {
+  for (size_t i = 0; i < declared.layers.size(); ++i) {
+    if (declared.layers[i].quantization == loaded.layers[i].quantization) continue;
+    return Internal(declared.layers[i].name + " reads back with another scheme than was asked for");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 void ReportPlan(const LoadedModel& source, const QuantizationPlan& plan, const Dataset& dataset,
                 Logger& log, QuantizationReport* report) {
-  constexpr double kMiB = 1024 * 1024;
   report->samples = std::ssize(dataset.samples);
   report->tokens = dataset.tokens;
   report->truncated_samples = dataset.truncated;
@@ -105,14 +121,18 @@ void ReportPlan(const LoadedModel& source, const QuantizationPlan& plan, const D
   if (!plan.needs_data()) return;
   log.Info(fmt::format("calibration: {} samples, {} tokens ({} samples cut)", report->samples,
                        report->tokens, report->truncated_samples));
-  int64_t hessian_bytes = 0;
-  for (const LinearGroup* group : plan.target.blocks.front().groups()) {
-    if (plan.needs.hessian) hessian_bytes += group->k() * group->k() * 4;
-  }
-  const int64_t hidden_bytes = report->tokens * source.model().spec.hidden_size * 4;
+}
+
+void ReportEstimate(const Estimate& estimate, Logger& log) {
+  constexpr double kMiB = 1024 * 1024;
+  constexpr double kMB = 1e6;
   log.Info(fmt::format(
-      "memory: {:.0f} MiB for hidden states, {:.0f} MiB for Hessians, besides one block's weights",
-      static_cast<double>(hidden_bytes) / kMiB, static_cast<double>(hessian_bytes) / kMiB));
+      "estimates: {:.0f} s; {:.0f} MiB of memory, calibration states {}; {:.1f} MB of disk, and "
+      "{:.1f} MB more until it is finished",
+      estimate.seconds, static_cast<double>(estimate.memory_bytes) / kMiB,
+      estimate.hidden_in_memory ? "held in it" : "read from disk",
+      static_cast<double>(estimate.output_bytes) / kMB,
+      static_cast<double>(estimate.work_bytes) / kMB));
 }
 
 Status WriteUnquantizedTensors(const Checkpoint& checkpoint, const QuantizationPlan& plan,
@@ -121,7 +141,9 @@ Status WriteUnquantizedTensors(const Checkpoint& checkpoint, const QuantizationP
   for (const PlannedTensor& planned : plan.tensors) {
     if (from_blocks.contains(planned.name)) continue;
     OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(planned.name));
-    OCTAVO_RETURN_IF_ERROR(CheckFinite(planned.name, view));
+    if (!plan.unknown_tensors.contains(planned.name)) {
+      OCTAVO_RETURN_IF_ERROR(CheckFinite(planned.name, view));
+    }
     OCTAVO_RETURN_IF_ERROR(writer->Write(planned.name, view));
     checkpoint.Forget(planned.name);
   }
@@ -132,6 +154,7 @@ Status WriteOtherFiles(const Checkpoint& checkpoint, const QuantizationPlan& pla
                        const Recipe& recipe, const std::filesystem::path& folder) {
   Value config = checkpoint.config();
   config.Set("quantization_config", ToValue(plan.config));
+  if (plan.unties_head) config.Set("tie_word_embeddings", false);
   OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(
       folder / "config.json",
       WriteJson(config, {.indent = 2, .sort_keys = true, .ensure_ascii = false})));
@@ -151,15 +174,11 @@ Status VerifyOutput(const std::filesystem::path& folder, const LoadedModel& sour
     const auto declared = plan.target.blocks[static_cast<size_t>(i)].groups();
     const auto loaded = reopened->model().blocks[static_cast<size_t>(i)].groups();
     for (size_t g = 0; g < declared.size(); ++g) {
-      for (size_t l = 0; l < declared[g]->layers.size(); ++l) {
-        if (declared[g]->layers[l].quantization == loaded[g]->layers[l].quantization) continue;
-        return Internal(declared[g]->layers[l].name +
-                        " reads back with another scheme than was asked for");
-      }
+      OCTAVO_RETURN_IF_ERROR(CheckReadBack(*declared[g], *loaded[g]));
     }
     reopened->ReleaseBlock(i);
   }
-  return OkStatus();
+  return CheckReadBack(plan.target.head, reopened->model().head);
 }
 
 Status WriteReport(const QuantizationReport& report, const std::filesystem::path& folder) {

@@ -16,25 +16,14 @@
 
 namespace octavo {
 
-// Removes an unfinished output when it goes out of scope, unless it was committed.
-class AbandonUnlessCommitted {
- public:
-  explicit AbandonUnlessCommitted(CheckpointWriter* writer) : writer_(writer) {}
-  ~AbandonUnlessCommitted() { writer_->Abandon(); }
-  AbandonUnlessCommitted(const AbandonUnlessCommitted&) = delete;
-  AbandonUnlessCommitted& operator=(const AbandonUnlessCommitted&) = delete;
-
- private:
-  CheckpointWriter* writer_;
-};
-
-// Logs what is about to happen (layers, sizes, tokens, memory) and fills the report's figures of
-// it.
+// Logs what is about to happen (layers, sizes, tokens) and fills the report's figures of it.
 void ReportPlan(const LoadedModel& source, const QuantizationPlan& plan, const Dataset& dataset,
                 Logger& log, QuantizationReport* report);
 
-// Copies every planned tensor that no block wrote: embeddings, head, final norm, biases. A NaN or
-// Inf is refused by name.
+void ReportEstimate(const Estimate& estimate, Logger& log);
+
+// Copies every planned tensor that no block wrote: embeddings, head, final norm, biases, of which a
+// NaN or Inf is refused by name; and unknown ones as they are.
 Status WriteUnquantizedTensors(const Checkpoint& checkpoint, const QuantizationPlan& plan,
                                CheckpointWriter* writer);
 

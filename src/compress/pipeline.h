@@ -27,13 +27,17 @@ struct QuantizeOptions {
   DatasetOptions dataset;
   Propagate propagate = Propagate::kWeights;  // why: docs/numerics.md
   int64_t max_shard_bytes = 20'000'000'000;
-  bool force = false;    // replace an existing output
-  bool dry_run = false;  // resolve, check and report, write nothing
+  int64_t memory_bytes = 0;  // what the run may take; 0: no limit given (see estimate.h)
+  bool force = false;        // replace an existing output
+  bool restart = false;      // drop what an interrupted run left, instead of going on with it
+  bool dry_run = false;      // resolve, check, estimate and report, write nothing
 };
 
-// Quantizes `model` by the recipe into `out`, block by block: memory holds one block and the
-// calibration tokens' hidden states. Nothing exists under `out` before the result was reopened and
-// checked.
+// Quantizes `model` by the recipe into `out`, block by block: memory holds one block and, where
+// there is room, the calibration tokens' hidden states. Nothing exists under `out` before the
+// result was reopened and checked. A run that was killed, cancelled or stopped by a full disk
+// leaves "<out>.unfinished"; the same call goes on after the last block that was done, and ends
+// with the same bytes. A call that asks for something else is refused, unless `restart` is set.
 Result<QuantizationReport> Quantize(const QuantizeOptions& options, const Recipe& recipe,
                                     const Context& context);
 

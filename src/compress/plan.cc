@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 
+#include "compress/static_inputs.h"
 #include "model/architecture.h"
 #include "quant/scheme.h"
 
@@ -16,89 +19,59 @@ namespace {
 // it.
 constexpr char kFormatVersion[] = "0.19.0";
 
-std::vector<LinearGroup*> AllGroups(Model* model) {
-  std::vector<LinearGroup*> groups;
-  for (Block& block : model->blocks) {
-    for (LinearGroup* group : block.groups()) groups.push_back(group);
-  }
-  groups.push_back(&model->head);
-  return groups;
+constexpr std::string_view kWeightSuffix = ".weight";
+
+// Engines take every matrix that is no embedding and no norm for a linear layer (checkpoint-format
+// 5.1), so one that is not quantized must be in `ignore`.
+bool LooksLikeLinear(std::string_view name, const TensorView& view) {
+  if (!name.ends_with(kWeightSuffix) || view.shape.size() != 2) return false;
+  const std::string_view module = name.substr(0, name.size() - kWeightSuffix.size());
+  const std::string_view last = module.substr(module.rfind('.') + 1);
+  return last.find("embed") == std::string_view::npos && !last.ends_with("norm");
 }
 
-void WarnOfUnmatched(const UnmatchedPatterns& unmatched, const Modifier& modifier, Logger& log) {
-  const auto warn = [&](std::string_view what, const std::vector<std::string>& patterns) {
-    if (patterns.empty()) return;
-    log.Warning(fmt::format("{}: {} that match no layer: {}", modifier.class_name(), what,
-                            fmt::join(patterns, ", ")));
-  };
-  warn("targets", unmatched.targets);
-  warn("ignore entries", unmatched.ignore);
+// "model.vision.blocks.*.fc1.weight (24)": the tensors' names, those that differ only in numbers
+// together.
+std::string SummarizeNames(const std::set<std::string>& names) {
+  std::map<std::string, int64_t> patterns;
+  for (const std::string& name : names) {
+    std::string pattern;
+    for (size_t i = 0; i < name.size(); ++i) {
+      const bool starts_part = i == 0 || name[i - 1] == '.';
+      const size_t end = std::min(name.find('.', i), name.size());
+      const bool is_number =
+          starts_part && end > i &&
+          std::all_of(name.begin() + static_cast<std::ptrdiff_t>(i),
+                      name.begin() + static_cast<std::ptrdiff_t>(end),
+                      [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
+      pattern += is_number ? '*' : name[i];
+      if (is_number) i = end - 1;
+    }
+    ++patterns[pattern];
+  }
+  std::vector<std::string> lines;
+  for (const auto& [pattern, count] : patterns) {
+    lines.push_back(count == 1 ? pattern : fmt::format("{} ({})", pattern, count));
+  }
+  return fmt::format("{}", fmt::join(lines, ", "));
 }
 
-// Gives each layer of the target graph the scheme of the last modifier that matches it.
-Status ResolveLayers(const Recipe& recipe, QuantizationPlan* plan, Logger& log) {
-  for (const auto& modifier : recipe.modifiers) {
-    if (modifier->quantization() == nullptr) continue;
-    OCTAVO_ASSIGN_OR_RETURN(const SchemeResolver schemes,
-                            SchemeResolver::Make(*modifier->quantization()));
-    OCTAVO_ASSIGN_OR_RETURN(
-        const UnmatchedPatterns unmatched,
-        FindUnmatchedPatterns(*modifier->quantization(), plan->target.modules()));
-    WarnOfUnmatched(unmatched, *modifier, log);
-    int64_t matched = 0;
-    for (LinearGroup* group : AllGroups(&plan->target)) {
-      for (LinearLayer& layer : group->layers) {
-        OCTAVO_ASSIGN_OR_RETURN(auto scheme, schemes.Resolve({layer.name, "Linear"}));
-        if (!scheme || !scheme->weights) continue;
-        layer.quantization = *std::move(scheme);
-        plan->owners[layer.name] = modifier.get();
-        ++matched;
-      }
-    }
-    if (matched == 0) {
-      return InvalidArgument(fmt::format("{}: its targets match no linear layer of the model",
-                                         modifier->class_name()));
-    }
-    log.Info(fmt::format("{}: {} layers", modifier->class_name(), matched));
+// Modules of unknown tensors that engines would take for linear layers.
+Result<std::vector<std::string>> UnknownLinears(const Checkpoint& checkpoint,
+                                                const std::set<std::string>& unknown) {
+  std::vector<std::string> modules;
+  for (const std::string& name : unknown) {
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
+    if (!LooksLikeLinear(name, view)) continue;
+    modules.push_back(name.substr(0, name.size() - kWeightSuffix.size()));
   }
-  if (plan->owners.empty())
-    return InvalidArgument("the recipe quantizes nothing: it has no quantizing modifier");
-  return OkStatus();
-}
-
-// Each layer must have a scheme that runs, and layers that share an input the same one: engines run
-// them as one.
-Status CheckLayers(Model* target) {
-  for (LinearGroup* group : AllGroups(target)) {
-    for (const LinearLayer& layer : group->layers) {
-      OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
-      if (layer.quantization.weights && scheme->pack == nullptr) {
-        return Unsupported(
-            fmt::format("{}: {} checkpoints are read, but not made yet", layer.name, scheme->name));
-      }
-      const LinearLayer& first = group->layers.front();
-      if (!SameQuantization(layer.quantization, first.quantization)) {
-        return InvalidArgument(
-            fmt::format("the recipe gives {} and {} different schemes, but engines run them as one "
-                        "layer; target or ignore both",
-                        first.name, layer.name));
-      }
-    }
-  }
-  const LinearLayer& head = target->head.layers.front();
-  if (head.quantization.weights) {
-    return Unsupported(fmt::format(
-        "{} is targeted; quantizing the output head is not supported yet: add \"{}\" to the "
-        "recipe's ignore list",
-        head.name, head.name));
-  }
-  return OkStatus();
+  return modules;
 }
 
 // quantization_config as the library saves it (checkpoint-format 1.3, 5.3): one group for each
 // distinct scheme in the order in which layers first use them, and in `ignore` every linear layer
 // that is not quantized, by name.
-QuantizationConfig MakeConfig(Model* target) {
+QuantizationConfig MakeConfig(Model* target, const std::vector<std::string>& unknown_linears) {
   QuantizationConfig config;
   for (LinearGroup* group : AllGroups(target)) {
     for (const LinearLayer& layer : group->layers) {
@@ -115,16 +88,30 @@ QuantizationConfig MakeConfig(Model* target) {
       }
     }
   }
+  config.ignore.insert(config.ignore.end(), unknown_linears.begin(), unknown_linears.end());
   config.format = CheckpointFormat(config);
   config.quantization_status = "compressed";
   config.version = kFormatVersion;
   return config;
 }
 
-// The source's tensors in their order, a quantized weight replaced by what its scheme declares.
-Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint, Model* target) {
+// What the layer's scheme declares, in the first dtype and shape of each; biases are copied.
+Status PlanLayer(const LinearLayer& layer, std::vector<PlannedTensor>* tensors) {
+  OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
+  for (const DeclaredTensor& declared : scheme->declare(layer)) {
+    if (declared.suffix == "bias" || declared.optional) continue;
+    tensors->push_back(
+        {layer.name + "." + declared.suffix, declared.dtypes.front(), declared.shapes.front()});
+  }
+  return OkStatus();
+}
+
+// The source's tensors in their order, a quantized weight replaced by what its scheme declares, and
+// the head's, where it had none of its own.
+Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint,
+                                               QuantizationPlan* plan) {
   std::map<std::string, const LinearLayer*> quantized;  // by the name of the weight
-  for (LinearGroup* group : AllGroups(target)) {
+  for (LinearGroup* group : AllGroups(&plan->target)) {
     for (const LinearLayer& layer : group->layers) {
       if (layer.quantization.weights) quantized[layer.name + ".weight"] = &layer;
     }
@@ -135,17 +122,44 @@ Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint, Mod
     const auto found = quantized.find(name);
     if (found == quantized.end()) {
       tensors.push_back({name, view.dtype, view.shape});
-      continue;
-    }
-    const LinearLayer& layer = *found->second;
-    OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
-    for (const DeclaredTensor& declared : scheme->declare(layer)) {
-      if (declared.suffix == "bias" || declared.optional) continue;
-      tensors.push_back(
-          {layer.name + "." + declared.suffix, declared.dtypes.front(), declared.shapes.front()});
+    } else {
+      OCTAVO_RETURN_IF_ERROR(PlanLayer(*found->second, &tensors));
     }
   }
+  if (plan->unties_head) {
+    OCTAVO_RETURN_IF_ERROR(PlanLayer(plan->target.head.layers.front(), &tensors));
+  }
   return tensors;
+}
+
+// Tensors that no module of the graph has are copied, and named.
+Result<std::vector<std::string>> PlanUnknown(const LoadedModel& source, QuantizationPlan* plan,
+                                             Logger& log) {
+  const std::vector<std::string> unused = source.UnusedTensors();
+  plan->unknown_tensors = {unused.begin(), unused.end()};
+  if (unused.empty()) return std::vector<std::string>();
+  OCTAVO_ASSIGN_OR_RETURN(auto linears, UnknownLinears(source.checkpoint(), plan->unknown_tensors));
+  log.Info(
+      fmt::format("{} tensors belong to no module that is known here and are copied as they "
+                  "are ({} like linear layers, and so listed in `ignore`): {}",
+                  unused.size(), linears.size(), SummarizeNames(plan->unknown_tensors)));
+  return linears;
+}
+
+// What must be known of the inputs, and who asks.
+void AddNeeds(const Recipe& recipe, QuantizationPlan* plan) {
+  for (const auto& modifier : recipe.modifiers) {
+    if (!modifier->needs().any()) continue;
+    plan->needs |= modifier->needs();
+    plan->needed_by.emplace_back(modifier->class_name());
+  }
+  StatisticsNeeds inputs;
+  for (const LinearGroup* group : AllGroups(&plan->target)) {
+    for (const LinearLayer& layer : group->layers) inputs |= StaticInputNeeds(layer.quantization);
+  }
+  if (!inputs.any()) return;
+  plan->needs |= inputs;
+  plan->needed_by.emplace_back("static scales of inputs");
 }
 
 }  // namespace
@@ -159,15 +173,15 @@ Result<QuantizationPlan> MakePlan(const LoadedModel& source, const Recipe& recip
   OCTAVO_ASSIGN_OR_RETURN(const Architecture* architecture,
                           FindArchitecture(source.checkpoint().config()));
   OCTAVO_ASSIGN_OR_RETURN(plan.target, BuildGraph(*architecture, source.model().spec, nullptr));
-  OCTAVO_RETURN_IF_ERROR(ResolveLayers(recipe, &plan, log));
-  OCTAVO_RETURN_IF_ERROR(CheckLayers(&plan.target));
+  OCTAVO_ASSIGN_OR_RETURN(plan.owners, ResolveRecipe(recipe, &plan.target, log));
   for (const auto& modifier : recipe.modifiers) {
     OCTAVO_RETURN_IF_ERROR(modifier->Check(plan.target, log).Annotate(modifier->class_name()));
-    plan.needs.channel_range |= modifier->needs().channel_range;
-    plan.needs.hessian |= modifier->needs().hessian;
   }
-  plan.config = MakeConfig(&plan.target);
-  OCTAVO_ASSIGN_OR_RETURN(plan.tensors, PlanTensors(source.checkpoint(), &plan.target));
+  AddNeeds(recipe, &plan);
+  plan.unties_head = plan.quantizes_head() && source.model().head_is_embedding;
+  OCTAVO_ASSIGN_OR_RETURN(const auto unknown_linears, PlanUnknown(source, &plan, log));
+  plan.config = MakeConfig(&plan.target, unknown_linears);
+  OCTAVO_ASSIGN_OR_RETURN(plan.tensors, PlanTensors(source.checkpoint(), &plan));
   return plan;
 }
 

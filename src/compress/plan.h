@@ -2,13 +2,14 @@
 // that will be written.
 #pragma once
 
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "compress/recipe.h"
+#include "compress/resolve.h"
 #include "io/checkpoint_writer.h"
 #include "model/graph.h"
 #include "quant/config.h"
@@ -17,17 +18,23 @@
 namespace octavo {
 
 struct QuantizationPlan {
-  Model target;  // the graph with each layer's declared quantization
-  std::map<std::string, const Modifier*> owners;  // layer -> the modifier that quantizes it
-  QuantizationConfig config;                      // what the output's config.json will declare
-  std::vector<PlannedTensor> tensors;             // of the output
-  StatisticsNeeds needs;                          // of all modifiers together
-  bool needs_data() const { return needs.channel_range || needs.hessian; }
+  Model target;                           // the graph with each layer's declared quantization
+  LayerOwners owners;                     // of the layers that are quantized
+  QuantizationConfig config;              // what the output's config.json will declare
+  std::vector<PlannedTensor> tensors;     // of the output
+  std::set<std::string> unknown_tensors;  // no module of the graph has them: copied as they are
+  // The head is quantized, and was the embedding's tensor until now: the output has both.
+  bool unties_head = false;
+  StatisticsNeeds needs;               // of all modifiers and static inputs together
+  std::vector<std::string> needed_by;  // who needs calibration data, for messages
+  bool needs_data() const { return needs.any(); }
+  bool quantizes_head() const {
+    return target.head.layers.front().quantization.weights.has_value();
+  }
 };
 
 // Resolves the recipe against the source's graph and checks everything that can be checked before
-// any work: patterns that match nothing (a warning each), schemes that nobody can run, layers that
-// share an input but would get different schemes, mappings that resolve to nothing.
+// any work (resolve.h, Modifier::Check).
 Result<QuantizationPlan> MakePlan(const LoadedModel& source, const Recipe& recipe, Logger& log);
 
 }  // namespace octavo

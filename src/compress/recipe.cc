@@ -26,7 +26,6 @@ const ModifierClass* const kModifierClasses[] = {
 constexpr std::string_view kLibraryModifiers[] = {"AWQModifier",
                                                   "AutoRoundModifier",
                                                   "ConstantPruningModifier",
-                                                  "LogarithmicEqualizationModifier",
                                                   "MagnitudePruningModifier",
                                                   "QuIPModifier",
                                                   "REAPPruningModifier",
@@ -36,6 +35,7 @@ constexpr std::string_view kLibraryModifiers[] = {"AWQModifier",
 
 constexpr std::string_view kStageSuffix = "_stage";
 constexpr std::string_view kGroupSuffix = "_modifiers";
+constexpr std::string_view kRunType = "run_type";
 
 Result<const ModifierClass*> FindClass(const std::string& name, std::string_view where) {
   std::vector<std::string> known;
@@ -64,6 +64,10 @@ class Reader {
       return InvalidArgument(fmt::format("{} is {}, expected groups of modifiers (\"quant{}\")",
                                          where, stage.type_name(), kGroupSuffix));
     for (const auto& [key, value] : stage.as_object()) {
+      if (key == kRunType) {
+        OCTAVO_RETURN_IF_ERROR(CheckRunType(value, where + "." + key));
+        continue;
+      }
       if (!key.ends_with(kGroupSuffix))
         return InvalidArgument(
             fmt::format("{}: unknown key \"{}\"; groups of modifiers end in "
@@ -83,6 +87,14 @@ class Reader {
   }
 
  private:
+  // Stages of older releases say whether they are for one pass or for training.
+  Status CheckRunType(const Value& value, const std::string& where) {
+    if (value != Value("oneshot"))
+      return Unsupported(where + ": only \"oneshot\" stages can be run; nothing is trained here");
+    log_.Warning(where + " has no effect any more");
+    return OkStatus();
+  }
+
   Status ReadGroup(const std::string& group, const Value& value, const std::string& where) {
     if (!value.is_object())
       return InvalidArgument(
@@ -131,6 +143,12 @@ Result<Recipe> ReadRecipe(const Value& yaml, std::string_view what, Logger& log)
   Reader reader(log);
   for (const auto& [key, value] : yaml.as_object()) {
     if (!key.ends_with(kStageSuffix)) {
+      if (key.ends_with(kGroupSuffix))
+        return InvalidArgument(
+            fmt::format("{}: \"{}\" stands outside a stage, where it would not be read; put it "
+                        "under a key that "
+                        "ends in \"{}\"",
+                        what, key, kStageSuffix));
       if (key != "args")
         log.Warning(
             fmt::format("{}: \"{}\" is not read; stages end in \"{}\"", what, key, kStageSuffix));
@@ -141,9 +159,23 @@ Result<Recipe> ReadRecipe(const Value& yaml, std::string_view what, Logger& log)
   return reader.Finish(what);
 }
 
+// What stands between the first line of a Markdown file, "---", and the next such line.
+Result<std::string_view> FrontMatter(std::string_view text, std::string_view what) {
+  constexpr std::string_view kOpen = "---\n";
+  constexpr std::string_view kClose = "\n---";
+  const size_t end = text.starts_with(kOpen) ? text.find(kClose, kOpen.size() - 1) : text.npos;
+  if (end == text.npos)
+    return InvalidArgument(
+        fmt::format("{}: a recipe in Markdown stands at its top, between two lines \"---\"", what));
+  return text.substr(kOpen.size(), end + 1 - kOpen.size());
+}
+
 }  // namespace
 
 Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log) {
+  if (what.ends_with(".md")) {
+    OCTAVO_ASSIGN_OR_RETURN(text, FrontMatter(text, what));
+  }
   OCTAVO_ASSIGN_OR_RETURN(const Value yaml, ParseYaml(text, what));
   return ReadRecipe(yaml, what, log);
 }

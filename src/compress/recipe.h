@@ -20,10 +20,11 @@ struct Recipe {
   std::vector<std::string> groups;                   // "<group>_modifiers" of each modifier
 };
 
-// A recipe's text: YAML, or JSON (which is YAML). `what` names it in messages (a path).
-// InvalidArgument for an unknown modifier or key (with the nearest known one), a wrong type, no
-// modifier at all, or SmoothQuant after what quantizes; Unsupported for a modifier of
-// llm-compressor that is not here yet; CorruptFile for broken YAML.
+// A recipe's text: YAML, or JSON (which is YAML), or, where `what` ends in ".md", Markdown with
+// YAML as front matter. `what` names it in messages (a path). InvalidArgument for an unknown
+// modifier or key (with the nearest known one), a wrong type, no modifier at all, or SmoothQuant
+// after what quantizes; Unsupported for a modifier of llm-compressor that is not here yet;
+// CorruptFile for broken YAML.
 Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log);
 
 // A recipe from a few flags.

@@ -4,6 +4,36 @@
 
 namespace octavo {
 
+Value LayerReport::ToJson() const {
+  Value json = Value::MakeObject();
+  json.Set("name", name);
+  json.Set("method", method);
+  json.Set("error_to_nearest", error_to_nearest);
+  json.Set("error", error);
+  if (!note.empty()) json.Set("note", note);
+  return json;
+}
+
+Result<LayerReport> LayerReport::FromJson(const Value& json) {
+  LayerReport report;
+  OCTAVO_ASSIGN_OR_RETURN(report.name, json.RequireString("name"));
+  OCTAVO_ASSIGN_OR_RETURN(report.method, json.RequireString("method"));
+  OCTAVO_ASSIGN_OR_RETURN(report.error_to_nearest, json.GetDouble("error_to_nearest", 0));
+  OCTAVO_ASSIGN_OR_RETURN(report.error, json.GetDouble("error", 0));
+  OCTAVO_ASSIGN_OR_RETURN(report.note, json.GetString("note", ""));
+  return report;
+}
+
+Value Estimate::ToJson() const {
+  Value json = Value::MakeObject();
+  json.Set("seconds", seconds);
+  json.Set("memory_bytes", memory_bytes);
+  json.Set("output_bytes", output_bytes);
+  json.Set("work_bytes", work_bytes);
+  json.Set("hidden_in_memory", hidden_in_memory);
+  return json;
+}
+
 int64_t QuantizationReport::layers_with_notes() const {
   return std::count_if(layers.begin(), layers.end(),
                        [](const LayerReport& layer) { return !layer.note.empty(); });
@@ -20,17 +50,29 @@ Value QuantizationReport::ToJson() const {
   json.Set("cpu_seconds", cpu_seconds);
   json.Set("peak_rss_bytes", peak_rss_bytes);
   Value::Array layer_values;
-  for (const LayerReport& layer : layers) {
-    Value value = Value::MakeObject();
-    value.Set("name", layer.name);
-    value.Set("method", layer.method);
-    value.Set("error_to_nearest", layer.error_to_nearest);
-    value.Set("error", layer.error);
-    if (!layer.note.empty()) value.Set("note", layer.note);
-    layer_values.push_back(std::move(value));
-  }
+  for (const LayerReport& layer : layers) layer_values.push_back(layer.ToJson());
   json.Set("layers", std::move(layer_values));
+  if (estimate) json.Set("estimate", estimate->ToJson());
   return json;
+}
+
+Result<QuantizationReport> QuantizationReport::FromJson(const Value& json) {
+  QuantizationReport report;
+  OCTAVO_ASSIGN_OR_RETURN(report.samples, json.RequireInt("samples"));
+  OCTAVO_ASSIGN_OR_RETURN(report.tokens, json.RequireInt("tokens"));
+  OCTAVO_ASSIGN_OR_RETURN(report.truncated_samples, json.RequireInt("truncated_samples"));
+  OCTAVO_ASSIGN_OR_RETURN(report.source_bytes, json.RequireInt("source_bytes"));
+  OCTAVO_ASSIGN_OR_RETURN(report.output_bytes, json.RequireInt("output_bytes"));
+  OCTAVO_ASSIGN_OR_RETURN(report.seconds, json.GetDouble("seconds", 0));
+  OCTAVO_ASSIGN_OR_RETURN(report.cpu_seconds, json.GetDouble("cpu_seconds", 0));
+  OCTAVO_ASSIGN_OR_RETURN(report.peak_rss_bytes, json.RequireInt("peak_rss_bytes"));
+  const Value* layers = json.Find("layers");
+  if (layers == nullptr || !layers->is_array()) return CorruptFile("no list of layers");
+  for (const Value& layer : layers->as_array()) {
+    OCTAVO_ASSIGN_OR_RETURN(LayerReport parsed, LayerReport::FromJson(layer));
+    report.layers.push_back(std::move(parsed));
+  }
+  return report;
 }
 
 }  // namespace octavo

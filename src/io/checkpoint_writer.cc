@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
@@ -29,6 +30,7 @@ struct Slot {
   int64_t offset = 0;  // in the shard's file
   std::atomic<bool> started = false;
   std::atomic<bool> written = false;
+  bool durable = false;  // was told by SyncWritten
 };
 
 using Shard = std::vector<SafetensorsEntry>;
@@ -81,42 +83,34 @@ Status CreateShard(const fs::path& path, const std::string& header, int64_t data
   return WriteAt(file, path, std::as_bytes(std::span(header)), 0);
 }
 
+// The shard that an earlier writer of the same plan left.
+Status CheckShard(const fs::path& path, const std::string& header, int64_t data_bytes) {
+  const auto expected = static_cast<uintmax_t>(header.size()) + static_cast<uintmax_t>(data_bytes);
+  std::error_code error;
+  const uintmax_t found = fs::file_size(path, error);
+  if (error) return SystemError(path, "cannot read its size", error);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return SystemError(path, "cannot open");
+  std::string start(header.size(), '\0');
+  const ssize_t got = pread(file.get(), start.data(), start.size(), 0);
+  if (found != expected || got != std::ssize(header) || start != header) {
+    return CorruptFile(path.string() + ": is not the file that was begun");
+  }
+  return OkStatus();
+}
+
 Status Sync(const fs::path& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0 || fsync(file.get()) != 0) return SystemError(path, "cannot sync");
   return OkStatus();
 }
 
-Status FromErrorCode(const fs::path& path, std::string_view what, const std::error_code& error) {
-  errno = error.value();
-  return SystemError(path, what);
-}
-
-// Refuses what must not be replaced. Even with force only a checkpoint or an empty folder is: a
-// mistyped path must not cost a home directory.
-Status CheckOutput(const fs::path& out, bool force) {
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(out, error))) return OkStatus();
-  if (!force) {
-    return AlreadyExists(out.string() +
-                         ": exists; choose another output or replace it with --force");
-  }
-  if (!fs::is_directory(out, error)) {
-    return AlreadyExists(out.string() + ": is not a folder and is not replaced, even with --force");
-  }
-  if (!fs::is_empty(out, error) && !fs::exists(out / "config.json", error)) {
-    return AlreadyExists(out.string() +
-                         ": holds no config.json, so it is no checkpoint and is not replaced, even "
-                         "with --force");
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 struct CheckpointWriter::State {
-  fs::path out;
-  fs::path unfinished;
+  std::shared_ptr<const WorkFolder> folder;
+  fs::path out;         // the folder's
+  fs::path unfinished;  // in the folder, the checkpoint
   bool force = false;
   bool finished = false;
   int64_t total_bytes = 0;
@@ -124,7 +118,7 @@ struct CheckpointWriter::State {
   std::map<std::string, Slot, std::less<>> slots;
 
   Status Plan(const std::vector<PlannedTensor>& plan);
-  Status CreateFiles(std::vector<Shard> shards);
+  Status CreateFiles(std::vector<Shard> shards, bool resume);
   Status WriteIndex() const;
 };
 
@@ -151,12 +145,14 @@ Status CheckpointWriter::State::Plan(const std::vector<PlannedTensor>& plan) {
   return OkStatus();
 }
 
-Status CheckpointWriter::State::CreateFiles(std::vector<Shard> shards) {
+Status CheckpointWriter::State::CreateFiles(std::vector<Shard> shards, bool resume) {
   std::error_code error;
-  fs::remove_all(unfinished, error);
-  if (error) return FromErrorCode(unfinished, "cannot remove", error);
-  fs::create_directories(unfinished, error);
-  if (error) return FromErrorCode(unfinished, "cannot create", error);
+  if (!resume) {
+    fs::remove_all(unfinished, error);
+    if (error) return SystemError(unfinished, "cannot remove", error);
+    fs::create_directories(unfinished, error);
+    if (error) return SystemError(unfinished, "cannot create", error);
+  }
   for (size_t i = 0; i < shards.size(); ++i) {
     const int64_t data_bytes = LayOutSafetensors(shards[i]);
     const std::string header = WriteSafetensorsHeader(shards[i], {{"format", "pt"}});
@@ -166,7 +162,9 @@ Status CheckpointWriter::State::CreateFiles(std::vector<Shard> shards) {
       slot.offset = static_cast<int64_t>(header.size()) + entry.begin;
     }
     shard_names.push_back(ShardName(i, shards.size()));
-    OCTAVO_RETURN_IF_ERROR(CreateShard(unfinished / shard_names.back(), header, data_bytes));
+    const fs::path path = unfinished / shard_names.back();
+    OCTAVO_RETURN_IF_ERROR(resume ? CheckShard(path, header, data_bytes)
+                                  : CreateShard(path, header, data_bytes));
   }
   return OkStatus();
 }
@@ -191,28 +189,30 @@ CheckpointWriter::~CheckpointWriter() = default;
 Result<CheckpointWriter> CheckpointWriter::Create(const fs::path& out,
                                                   std::vector<PlannedTensor> plan,
                                                   const CheckpointWriterOptions& options) {
+  OCTAVO_RETURN_IF_ERROR(CheckOutput(out, options.force));
+  OCTAVO_ASSIGN_OR_RETURN(std::shared_ptr<const WorkFolder> folder, WorkFolder::Open(out));
+  OCTAVO_RETURN_IF_ERROR(folder->Clear());
+  auto writer = Create(folder, std::move(plan), options);
+  if (!writer.ok()) folder->Remove();
+  return writer;
+}
+
+Result<CheckpointWriter> CheckpointWriter::Create(std::shared_ptr<const WorkFolder> folder,
+                                                  std::vector<PlannedTensor> plan,
+                                                  const CheckpointWriterOptions& options) {
   if (options.max_shard_bytes <= 0) {
     return InvalidArgument(
         fmt::format("shards of {} bytes: expected at least 1", options.max_shard_bytes));
   }
   auto state = std::make_unique<State>();
-  std::error_code error;
-  state->out = fs::absolute(out, error).lexically_normal();
-  if (!state->out.has_filename()) state->out = state->out.parent_path();  // "out/" is "out"
-  if (out.empty() || !state->out.has_filename()) {
-    return InvalidArgument("\"" + out.string() + "\": expected the name of an output folder");
-  }
-  state->unfinished = state->out.string() + ".unfinished";
+  state->out = folder->out();
+  state->unfinished = folder->path() / "checkpoint";
+  state->folder = std::move(folder);
   state->force = options.force;
-  OCTAVO_RETURN_IF_ERROR(CheckOutput(state->out, options.force));
   OCTAVO_RETURN_IF_ERROR(state->Plan(plan));
-  const Status created = state->CreateFiles(FillShards(plan, options.max_shard_bytes));
-  CheckpointWriter writer(std::move(state));
-  if (!created.ok()) {
-    writer.Abandon();
-    return created;
-  }
-  return writer;
+  OCTAVO_RETURN_IF_ERROR(
+      state->CreateFiles(FillShards(plan, options.max_shard_bytes), options.resume));
+  return CheckpointWriter(std::move(state));
 }
 
 const fs::path& CheckpointWriter::unfinished_folder() const {
@@ -247,6 +247,33 @@ Status CheckpointWriter::Write(std::string_view name, const TensorView& tensor) 
   return OkStatus();
 }
 
+Result<std::vector<std::string>> CheckpointWriter::SyncWritten() {
+  std::vector<std::string> names;
+  std::set<size_t> shards;
+  for (auto& [name, slot] : state_->slots) {
+    if (!slot.written || slot.durable) continue;
+    slot.durable = true;
+    names.push_back(name);
+    shards.insert(slot.shard);
+  }
+  for (const size_t shard : shards) {
+    OCTAVO_RETURN_IF_ERROR(Sync(state_->unfinished / state_->shard_names[shard]));
+  }
+  return names;
+}
+
+Status CheckpointWriter::MarkWritten(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto found = state_->slots.find(name);
+    if (found == state_->slots.end())
+      return CorruptFile(fmt::format("tensor {} is not in the plan", name));
+    found->second.started = true;
+    found->second.written = true;
+    found->second.durable = true;
+  }
+  return OkStatus();
+}
+
 Status CheckpointWriter::Finish() {
   for (const auto& [name, slot] : state_->slots) {
     if (!slot.written) {
@@ -260,7 +287,7 @@ Status CheckpointWriter::Finish() {
        at.increment(error)) {
     OCTAVO_RETURN_IF_ERROR(Sync(at->path()));
   }
-  if (error) return FromErrorCode(state_->unfinished, "cannot list", error);
+  if (error) return SystemError(state_->unfinished, "cannot list", error);
   OCTAVO_RETURN_IF_ERROR(Sync(state_->unfinished));
   state_->finished = true;
   return OkStatus();
@@ -274,23 +301,21 @@ Status CheckpointWriter::Commit() {
   OCTAVO_RETURN_IF_ERROR(CheckOutput(out, state_->force));
   std::error_code error;
   // With an old folder there, both change places at once: at every moment `out` is whole.
-  if (renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) == 0) {
-    fs::remove_all(unfinished, error);
-    if (error) return FromErrorCode(unfinished, "cannot remove the replaced folder", error);
-  } else {
+  if (renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0) {
     if (errno != ENOENT) {  // the file system cannot exchange
       fs::remove_all(out, error);
-      if (error) return FromErrorCode(out, "cannot remove the folder to be replaced", error);
+      if (error) return SystemError(out, "cannot remove the folder to be replaced", error);
     }
     fs::rename(unfinished, out, error);
-    if (error) return FromErrorCode(out, "cannot rename into place", error);
+    if (error) return SystemError(out, "cannot rename into place", error);
   }
-  return Sync(out.parent_path());
+  OCTAVO_RETURN_IF_ERROR(Sync(out.parent_path()));
+  state_->folder->Remove();  // and in it the output that was replaced
+  return OkStatus();
 }
 
 void CheckpointWriter::Abandon() {
-  std::error_code error;
-  fs::remove_all(state_->unfinished, error);
+  state_->folder->Remove();
 }
 
 }  // namespace octavo

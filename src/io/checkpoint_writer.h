@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "io/work_folder.h"
 #include "tensor/tensor.h"
 
 namespace octavo {
@@ -23,17 +24,24 @@ struct PlannedTensor {
 struct CheckpointWriterOptions {
   int64_t max_shard_bytes = 20'000'000'000;  // decimal, as transformers counts
   bool force = false;                        // replace an existing output
+  // Go on with the files that an earlier writer of the same plan left: CorruptFile where they are
+  // not there, or are others.
+  bool resume = false;
 };
 
 // The plan (names, dtypes, shapes, shards) is fixed at Create; shards are filled greedily in the
 // order of the plan, a tensor larger than the limit alone. One shard is model.safetensors without
 // index, several are model-00001-of-0000N.safetensors with model.safetensors.index.json. Work
-// happens in the folder "<out>.unfinished"; nothing exists under `out` until Commit, and an
-// abandoned writer leaves only the unfinished folder, which the next Create replaces.
+// happens in the work folder "<out>.unfinished"; nothing exists under `out` until Commit, and a
+// writer that was killed leaves only the work folder, which the next Create replaces or resumes.
 class CheckpointWriter {
  public:
   // AlreadyExists when `out` exists and force is not set.
   static Result<CheckpointWriter> Create(const std::filesystem::path& out,
+                                         std::vector<PlannedTensor> plan,
+                                         const CheckpointWriterOptions& options = {});
+  // The same in a work folder that the caller keeps other things in and checked `out` for.
+  static Result<CheckpointWriter> Create(std::shared_ptr<const WorkFolder> folder,
                                          std::vector<PlannedTensor> plan,
                                          const CheckpointWriterOptions& options = {});
   CheckpointWriter(CheckpointWriter&&) noexcept;
@@ -46,6 +54,10 @@ class CheckpointWriter {
   // Writes one planned tensor; dtype and shape must be those planned, and each is written once.
   // Threads may write different tensors.
   Status Write(std::string_view name, const TensorView& tensor);
+  // Puts what was written since the last call safely on disk, and returns its names.
+  Result<std::vector<std::string>> SyncWritten();
+  // Tensors that an earlier writer of the same plan wrote. CorruptFile for one that is not planned.
+  Status MarkWritten(const std::vector<std::string>& names);
   // Bytes of the tensors planned.
   int64_t total_bytes() const;
 
@@ -55,7 +67,7 @@ class CheckpointWriter {
   // Renames the finished folder to `out` (with force, the old one is removed only after the new one
   // is complete).
   Status Commit();
-  // Removes the unfinished folder.
+  // Removes the work folder.
   void Abandon();
 
  private:

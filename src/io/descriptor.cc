@@ -20,4 +20,10 @@ Status SystemError(const std::filesystem::path& path, std::string_view what) {
   return IoError(std::move(message));
 }
 
+Status SystemError(const std::filesystem::path& path, std::string_view what,
+                   const std::error_code& error) {
+  errno = error.value();
+  return SystemError(path, what);
+}
+
 }  // namespace octavo

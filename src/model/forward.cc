@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/add_rows/add_rows.h"
 #include "kernels/attention/attention.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rope/rope.h"
@@ -45,10 +46,6 @@ std::vector<int64_t> LengthsOfRows(const Batch& batch) {
   return lengths;
 }
 
-void AddTo(std::span<float> sum, std::span<const float> addend) {
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] += addend[i];
-}
-
 }  // namespace
 
 int64_t Batch::wanted_rows() const {
@@ -60,6 +57,7 @@ void Batch::Clear() {
   sequence.clear();
   position.clear();
   want_logits.clear();
+  lengths.clear();
 }
 
 void Batch::Add(int32_t token, int32_t in_sequence, int64_t at_position, bool logits) {
@@ -92,7 +90,7 @@ Status Forward::Embed(const Batch& batch, std::span<float> hidden) {
 }
 
 void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceState* const> states,
-                    std::span<float> hidden) {
+                    std::span<float> hidden, Until until) {
   const ModelSpec& spec = model_.spec;
   const octavo::Block& block = model_.blocks[static_cast<size_t>(block_index)];
   OCTAVO_CHECK(block.loaded) << block.name;
@@ -104,13 +102,16 @@ void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceS
     RmsNorm(hidden.data(), width, m, weight.data<float>(), spec.norm_epsilon, normed.data(), width,
             context_.isa, context_.pool);
   };
+  const auto add = [&](std::span<const float> rows) {
+    AddRows(rows.data(), width, m, width, hidden.data(), width, context_.pool);
+  };
 
   norm(block.attention_norm_weight);
   MultiplyGroup(block.qkv, {normed.data(), m, width, width}, Scratch(&qkv_, m, block.qkv.n()));
   Attention(block, block_index, batch, states);
   MultiplyGroup(block.attention_output, {attended_.data(), m, spec.q_size(), spec.q_size()},
                 projected);
-  AddTo(hidden, projected);
+  add(projected);
 
   norm(block.mlp_norm_weight);
   const std::span<float> gate_up = Scratch(&gate_up_, m, block.gate_up.n());
@@ -118,9 +119,13 @@ void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceS
   MultiplyGroup(block.gate_up, {normed.data(), m, width, width}, gate_up);
   SiluMul(gate_up.data(), block.gate_up.n(), m, spec.intermediate_size, activated.data(),
           spec.intermediate_size, context_.isa, context_.pool);
-  MultiplyGroup(block.down, {activated.data(), m, spec.intermediate_size, spec.intermediate_size},
-                projected);
-  AddTo(hidden, projected);
+  const Rows down_input{activated.data(), m, spec.intermediate_size, spec.intermediate_size};
+  if (until == Until::kLastTap) {
+    if (tap_) tap_(block.down, down_input);
+    return;
+  }
+  MultiplyGroup(block.down, down_input, projected);
+  add(projected);
 }
 
 void Forward::Head(const Batch& batch, std::span<const float> hidden, std::span<float> logits) {

@@ -49,9 +49,11 @@ class Forward {
   // vocabulary.
   Status Embed(const Batch& batch, std::span<float> hidden);
   // One decoder block in place, over hidden [m, hidden_size]; states[s]->layers[block_index] grows
-  // by the rows of sequence s. The block is loaded.
+  // by the rows of sequence s. The block is loaded. kLastTap: for the tap alone; the block ends
+  // with the tap of its last group, and hidden is scratch afterwards.
+  enum class Until : uint8_t { kEnd, kLastTap };
   void Block(int64_t block_index, const Batch& batch, std::span<SequenceState* const> states,
-             std::span<float> hidden);
+             std::span<float> hidden, Until until = Until::kEnd);
   // Final norm and head of the wanted rows: logits [wanted rows, vocab_size].
   void Head(const Batch& batch, std::span<const float> hidden, std::span<float> logits);
 

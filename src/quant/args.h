@@ -87,6 +87,8 @@ void FillDefaultObservers(QuantizationScheme* scheme);
 // A preset by name, upper- or lower-case ("W8A8"); NotFound names the nearest.
 Result<QuantizationScheme> PresetScheme(std::string_view name, std::vector<std::string> targets);
 std::vector<std::string> PresetNames();
+// The first preset that computes what the scheme declares, observers apart; none for another.
+std::optional<std::string> PresetNameOf(const QuantizationScheme& scheme);
 
 // Every storage format a scheme may name.
 std::vector<std::string> FormatNames();

@@ -132,6 +132,16 @@ std::vector<std::string> PresetNames() {
   return names;
 }
 
+std::optional<std::string> PresetNameOf(const QuantizationScheme& scheme) {
+  for (const Preset& preset : kPresets) {
+    QuantizationScheme known;
+    known.weights = Expand(preset.weights);
+    known.input_activations = Expand(preset.inputs);
+    if (SameQuantization(known, scheme)) return std::string(preset.name);
+  }
+  return std::nullopt;
+}
+
 Result<QuantizationScheme> PresetScheme(std::string_view name, std::vector<std::string> targets) {
   std::string upper(name);
   for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

@@ -43,9 +43,12 @@ Status CheckSupported(const QuantizationConfig& config) {
 }
 
 Status WarnOfUnmatched(const QuantizationConfig& config, const Model& model,
-                       const Context& context) {
-  OCTAVO_ASSIGN_OR_RETURN(const UnmatchedPatterns unmatched,
+                       const Checkpoint& checkpoint, const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(UnmatchedPatterns unmatched,
                           FindUnmatchedPatterns(config, model.modules()));
+  // Modules that are not known here, but are in the file, are ignored rightly.
+  std::erase_if(unmatched.ignore,
+                [&](const std::string& module) { return checkpoint.Contains(module + ".weight"); });
   if (!unmatched.targets.empty()) {
     context.log.Warning(fmt::format("quantization targets that match no layer: {}",
                                     fmt::join(unmatched.targets, ", ")));
@@ -79,7 +82,8 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& fold
   if (!model.ok()) return in_folder(model.status());
   loaded->model_ = std::move(model).value();
   loaded->prepare_ = options.prepare;
-  if (config != nullptr) OCTAVO_RETURN_IF_ERROR(WarnOfUnmatched(*config, loaded->model_, context));
+  if (config != nullptr)
+    OCTAVO_RETURN_IF_ERROR(WarnOfUnmatched(*config, loaded->model_, loaded->checkpoint_, context));
 
   const std::vector<std::string> unused = loaded->UnusedTensors();
   if (!unused.empty()) {

@@ -2,6 +2,7 @@
 // answer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -97,20 +98,45 @@ TEST_F(MainJob, AnExistingOutputIsRefused) {
   EXPECT_EQ(Quantize("out", {"--force"}).exit_code, 0);
 }
 
-TEST_F(MainJob, CtrlCLeavesNoHalfWrittenOutput) {
+// The number of lines of a file that may not be there yet.
+int64_t Lines(const std::string& path) {
+  const auto text = ReadFile(path);
+  return text.ok() ? std::count(text->begin(), text->end(), '\n') : 0;
+}
+
+TEST_F(MainJob, CtrlCLeavesAStateThatTheSameCommandFinishes) {
+  const auto arguments = [&](const std::string& out) {
+    return std::vector<std::string>{"quantize",
+                                    kStories,
+                                    "-o",
+                                    folder_.path() / out,
+                                    "--scheme",
+                                    "W8A8",
+                                    "--calibration",
+                                    kText,
+                                    "--num-samples",
+                                    "200",
+                                    "--max-length",
+                                    "512"};
+  };
+  ASSERT_EQ(RunOctavo(arguments("whole")).exit_code, 0);
   const std::string out = folder_.path() / "out";
-  const Outcome outcome =
-      RunOctavo({"quantize", kStories, "-o", out, "--scheme", "W8A8", "--calibration", kText,
-                 "--num-samples", "100000", "--max-length", "512"},
-                [&](pid_t child) {
-                  // Until it has begun to write.
-                  for (int i = 0; i < 1000 && !std::filesystem::exists(out + ".unfinished"); ++i) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                  }
-                  kill(child, SIGINT);
-                });
-  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  const Outcome stopped = RunOctavo(arguments("out"), [&](pid_t child) {
+    // Until the journal has its head and the first block.
+    for (int i = 0; i < 20'000 && Lines(out + ".unfinished/journal") < 2; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    kill(child, SIGINT);
+  });
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_NE(stopped.err.find("give the same command again"), std::string::npos) << stopped.err;
   EXPECT_FALSE(std::filesystem::exists(out));
+
+  const Outcome finished = RunOctavo(arguments("out"));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.err.find("done by an earlier run"), std::string::npos) << finished.err;
+  EXPECT_EQ(ReadFile(out + "/model.safetensors").value(),
+            ReadFile(folder_.path() / "whole/model.safetensors").value());
   EXPECT_FALSE(std::filesystem::exists(out + ".unfinished"));
 }
 
@@ -118,6 +144,7 @@ TEST_F(MainJob, ADryRunSaysWhatWouldBeDone) {
   const Outcome outcome = Quantize("out", {"--dry-run"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("nothing was written"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("estimates: "), std::string::npos) << outcome.out;
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out"));
 }
 

@@ -104,7 +104,7 @@ Status DeclareActOrder(const StrictObject& settings, const Value& raw, GptqOptio
   return OkStatus();
 }
 
-Result<GptqOptions> ParseOptions(const StrictObject& settings, const Value& raw, Logger& log) {
+Result<GptqOptions> ParseOptions(const StrictObject& settings, const Value& raw) {
   GptqOptions options;
   OCTAVO_ASSIGN_OR_RETURN(options.block_size, settings.Int("block_size", options.block_size));
   if (options.block_size < 1)
@@ -116,8 +116,6 @@ Result<GptqOptions> ParseOptions(const StrictObject& settings, const Value& raw,
     return InvalidArgument(fmt::format("{} is {}, expected 0 to 1", settings.Path("dampening_frac"),
                                        options.dampening_frac));
   OCTAVO_ASSIGN_OR_RETURN(options.order_by_diagonal, ParseActOrder(settings, raw));
-  if (settings.Has("offload_hessians"))
-    log.Warning(settings.Path("offload_hessians") + " has no effect any more");
   return options;
 }
 
@@ -138,13 +136,12 @@ Value SavedSettings(const Value& settings, const GptqOptions& options) {
 Result<std::unique_ptr<Modifier>> Parse(const Value& settings, std::string_view where,
                                         Logger& log) {
   std::vector<std::string> keys = QuantizationKeys();
-  for (const char* key :
-       {"block_size", "dampening_frac", "actorder", "batched_quantization", "offload_hessians"}) {
+  for (const char* key : {"block_size", "dampening_frac", "actorder", "batched_quantization"}) {
     keys.emplace_back(key);
   }
   OCTAVO_ASSIGN_OR_RETURN(const StrictObject object, StrictObject::Make(settings, where, keys));
   OCTAVO_ASSIGN_OR_RETURN(QuantizationConfig config, ParseQuantizationFields(object, log));
-  OCTAVO_ASSIGN_OR_RETURN(GptqOptions options, ParseOptions(object, settings, log));
+  OCTAVO_ASSIGN_OR_RETURN(GptqOptions options, ParseOptions(object, settings));
   OCTAVO_RETURN_IF_ERROR(DeclareActOrder(object, settings, &options, &config));
   Value saved = SavedSettings(settings, options);
   return std::unique_ptr<Modifier>(

@@ -14,20 +14,17 @@
 
 #include "compress/modifiers/cholesky.h"
 #include "kernels/matmul_float/matmul_float.h"
+#include "kernels/matmul_float/panels.h"
 
 namespace octavo {
 
 namespace {
 
-// Rows of W that are swept together. They lie side by side, so that each step works on a whole
-// vector of rows.
-constexpr int64_t kRows = 64;
+// Rows of W that are swept together. They lie side by side, so that each step works on whole
+// vectors of rows, and a block's errors are a panel of the matmul as they lie.
+constexpr int64_t kRows = kPanelColumns;
 // Columns between two updates inside a block: few, because these updates are plain loops.
 constexpr int64_t kStep = 32;
-
-bool AllFinite(std::span<const float> values) {
-  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
-}
 
 std::vector<int64_t> SweepOrder(std::span<const float> h, int64_t k, bool by_diagonal) {
   std::vector<int64_t> order(static_cast<size_t>(k));

@@ -4,6 +4,10 @@
 
 #include <array>
 
+#include "quant/observers/activation_observer.h"
+#include "quant/observers/observer.h"
+#include "quant/scale_grid.h"
+
 namespace octavo {
 
 namespace {
@@ -11,6 +15,12 @@ namespace {
 constexpr std::array<std::string_view, 3> kObserverKeys = {"weight_observer", "input_observer",
                                                            "output_observer"};
 constexpr std::array<std::string_view, 3> kObserverNames = {"weights", "input", "output"};
+
+// Of older releases: how they ordered and spread the work, which is not the recipe's matter here.
+constexpr std::string_view kRetiredKeys[] = {
+    "num_calibration_steps", "calibration_function", "disable_quantization_observer_epoch",
+    "sequential_update",     "sequential_targets",   "offload_device",
+    "offload_hessians"};
 
 using Observers = std::array<std::optional<std::string>, 3>;  // weights, input, output
 
@@ -74,10 +84,44 @@ Status ParseSchemeField(const StrictObject& settings, QuantizationConfig* config
   return OkStatus();
 }
 
+// An observer that is not there, or that its observer_kwargs do not suit, is refused before any
+// work: it is tried on one zero.
+Status CheckObservers(const QuantizationScheme& scheme) {
+  const auto check = [](const QuantizationArgs& args) -> Status {
+    QuantizationArgs whole = args;
+    whole.strategy = Strategy::kTensor;
+    whole.group_size.reset();
+    whole.block_structure.reset();
+    OCTAVO_ASSIGN_OR_RETURN(const WeightObserver* observer, FindWeightObserver(whole));
+    const bool is_integer = args.type == QuantizationType::kInt && args.num_bits <= 8;
+    if (!is_integer) return OkStatus();
+    OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid, MakeScaleGrid(whole, 1, 1));
+    const float zero = 0;
+    const auto ranges = observer->observe(whole, grid, {&zero, 1}, DType::kBF16);
+    return ranges.ok() ? OkStatus() : ranges.status();
+  };
+  if (scheme.weights) OCTAVO_RETURN_IF_ERROR(check(*scheme.weights).Annotate("weights"));
+  const auto& input = scheme.input_activations;
+  if (!input || input->dynamic != Dynamic::kFalse || input->strategy != Strategy::kTensor)
+    return OkStatus();
+  const auto observer = ActivationObserver::Make(*input, DType::kBF16);
+  if (!observer.ok()) return observer.status().Annotate("input_activations");
+  return check(*input).Annotate("input_activations");
+}
+
 }  // namespace
 
 std::vector<std::string> CommonModifierKeys() {
-  return {"requires_calibration_data", "index", "group", "start", "end", "update"};
+  std::vector<std::string> keys = {
+      "requires_calibration_data", "index", "group", "start", "end", "update"};
+  keys.insert(keys.end(), std::begin(kRetiredKeys), std::end(kRetiredKeys));
+  return keys;
+}
+
+void WarnOfRetiredKeys(const StrictObject& settings, Logger& log) {
+  for (const std::string_view key : kRetiredKeys) {
+    if (settings.Has(key)) log.Warning(settings.Path(key) + " has no effect any more");
+  }
 }
 
 std::vector<std::string> QuantizationKeys() {
@@ -99,6 +143,7 @@ bool HasQuantizationFields(const Value& settings) {
 }
 
 Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings, Logger& log) {
+  WarnOfRetiredKeys(settings, log);
   if (settings.Has("kv_cache_scheme"))
     return Unsupported(settings.Path("kv_cache_scheme") +
                        ": quantizing the KV cache is not supported yet; remove it");
@@ -109,6 +154,13 @@ Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings,
   if (settings.Has("scheme")) {
     OCTAVO_RETURN_IF_ERROR(ParseSchemeField(settings, &config));
   } else if (has_groups) {
+    const Value* targets = settings.Find("targets");
+    const bool is_default = targets == nullptr || *targets == Value("Linear") ||
+                            *targets == Value(Value::Array{"Linear"});
+    if (!is_default)
+      log.Warning(settings.Path("targets") +
+                  " has no effect beside config_groups, which have "
+                  "targets of their own");
     Value json;
     json.Set("config_groups", *settings.Find("config_groups"));
     OCTAVO_ASSIGN_OR_RETURN(config, ParseQuantizationConfig(json, settings.where()));
@@ -124,6 +176,7 @@ Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings,
     SetObserver(observers[1], &scheme.input_activations);
     SetObserver(observers[2], &scheme.output_activations);
     FillDefaultObservers(&scheme);
+    OCTAVO_RETURN_IF_ERROR(CheckObservers(scheme).Annotate(settings.where() + ": " + name));
   }
   OCTAVO_ASSIGN_OR_RETURN(const bool bypass, settings.Bool("bypass_divisibility_checks", false));
   if (bypass)

@@ -14,8 +14,11 @@
 namespace octavo {
 
 // Settings that every modifier accepts: requires_calibration_data is what the class needs in any
-// case, the others belong to training.
+// case, some belong to training, and some are of older releases and without effect.
 std::vector<std::string> CommonModifierKeys();
+
+// Warns of each setting of an older release that is there.
+void WarnOfRetiredKeys(const StrictObject& settings, Logger& log);
 
 // Keys of a quantizing modifier, to which the class adds its own.
 std::vector<std::string> QuantizationKeys();

@@ -1,5 +1,4 @@
-// The kernels of the dense matmul: dot products over rows as they are stored, and their widening to
-// f32.
+// The kernels of the dense matmul for few rows: dot products over rows as they are stored.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +14,15 @@ namespace octavo {
 using DotRows = void(const void* w, int64_t n, int64_t k, const float* x, int64_t ldx, int64_t m,
                      float* y, int64_t ldy);
 
-// dst[i] = src[i] as f32 for i < count.
-using Widen = void(const void* src, int64_t count, float* dst);
-
 struct FloatMatmulKernel {
   Isa isa;
   DType dtype;
   const char* name;
   DotRows* dot_rows;
-  Widen* widen;
   Exactness exactness;
 };
 
-#define OCTAVO_KERNEL(isa, dtype, dot, widen, exactness) \
-  DotRows dot;                                           \
-  Widen widen;
+#define OCTAVO_KERNEL(isa, dtype, dot, exactness) DotRows dot;
 #include "kernels/matmul_float/kernels.inc"
 #undef OCTAVO_KERNEL
 

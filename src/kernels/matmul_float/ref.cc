@@ -44,11 +44,6 @@ void DotRowsOf(const void* w, int64_t n, int64_t k, const float* x, int64_t ldx,
   }
 }
 
-template <typename T>
-void WidenOf(const void* src, int64_t count, float* dst) {
-  for (int64_t i = 0; i < count; ++i) dst[i] = LoadElement<T>(src, i);
-}
-
 }  // namespace
 
 void DotRowsBf16Ref(const void* w, int64_t n, int64_t k, const float* x, int64_t ldx, int64_t m,
@@ -62,16 +57,6 @@ void DotRowsF16Ref(const void* w, int64_t n, int64_t k, const float* x, int64_t 
 void DotRowsF32Ref(const void* w, int64_t n, int64_t k, const float* x, int64_t ldx, int64_t m,
                    float* y, int64_t ldy) {
   DotRowsOf<float>(w, n, k, x, ldx, m, y, ldy);
-}
-
-void WidenBf16Ref(const void* src, int64_t count, float* dst) {
-  WidenOf<Bf16>(src, count, dst);
-}
-void WidenF16Ref(const void* src, int64_t count, float* dst) {
-  WidenOf<F16>(src, count, dst);
-}
-void WidenF32Ref(const void* src, int64_t count, float* dst) {
-  WidenOf<float>(src, count, dst);
 }
 
 }  // namespace octavo

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "kernels/matmul_float/matmul_float.h"
+#include "kernels/matmul_float/panels.h"
 
 // libgomp's, declared here because our code is not compiled with OpenMP.
 extern "C" void omp_set_num_threads(int);
@@ -50,6 +51,14 @@ void SgemmTile(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
                const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
                int64_t ldc, Isa isa) {
   if (m == 0 || n == 0) return;
+  // A right-hand matrix that lies as a panel already needs no packing.
+  const PanelKernel* panels = FindPanelKernel(DType::kF32, isa);
+  if (panels != nullptr && !transpose_b && n <= kPanelColumns && ldb == kPanelColumns &&
+      beta == 1.0F) {
+    return panels->multiply(
+        {.data = a, .row_stride = transpose_a ? 1 : lda, .step_stride = transpose_a ? lda : 1}, m,
+        b, k, {.c = c, .ldc = ldc, .columns = n, .add = true, .scale = alpha});
+  }
   CapDnnl(isa);
   KeepToThisThread();
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,

@@ -106,17 +106,6 @@ void DotRowsOf(const void* w, int64_t n, int64_t k, const float* x, int64_t ldx,
   for (; j < n; ++j) DotStrip<T, 1>(rows + j * k, k, x, ldx, m, y + j, ldy);
 }
 
-template <typename T>
-void WidenOf(const void* src, int64_t count, float* dst) {
-  const T* values = static_cast<const T*>(src);
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) _mm512_storeu_ps(dst + i, Load(values + i));
-  if (i < count) {
-    const __mmask16 lanes = FirstLanes(count - i);
-    _mm512_mask_storeu_ps(dst + i, lanes, LoadFirst(values + i, lanes));
-  }
-}
-
 }  // namespace
 
 void DotRowsBf16Avx512(const void* w, int64_t n, int64_t k, const float* x, int64_t ldx, int64_t m,
@@ -130,16 +119,6 @@ void DotRowsF16Avx512(const void* w, int64_t n, int64_t k, const float* x, int64
 void DotRowsF32Avx512(const void* w, int64_t n, int64_t k, const float* x, int64_t ldx, int64_t m,
                       float* y, int64_t ldy) {
   DotRowsOf<F32>(w, n, k, x, ldx, m, y, ldy);
-}
-
-void WidenBf16Avx512(const void* src, int64_t count, float* dst) {
-  WidenOf<Bf16>(src, count, dst);
-}
-void WidenF16Avx512(const void* src, int64_t count, float* dst) {
-  WidenOf<F16>(src, count, dst);
-}
-void WidenF32Avx512(const void* src, int64_t count, float* dst) {
-  WidenOf<F32>(src, count, dst);
 }
 
 }  // namespace octavo

@@ -18,6 +18,7 @@ const std::vector<float> kX = {1, -2, 3, 0.5F, 4, -1, -3, 1, 2};  // [3, 3]
 InputStatistics Statistics(const std::vector<float>& x, const Context& context) {
   InputStatistics statistics;
   statistics.Add({x.data(), 3, 3, 3}, {.channel_range = true, .hessian = true}, context);
+  statistics.Finish(context);
   return statistics;
 }
 

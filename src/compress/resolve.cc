@@ -1,0 +1,155 @@
+#include "compress/resolve.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "quant/scheme.h"
+
+namespace octavo {
+
+namespace {
+
+bool CanBeMade(const QuantizationScheme& scheme) {
+  return std::any_of(AllSchemes().begin(), AllSchemes().end(), [&](const Scheme* candidate) {
+    return candidate->pack != nullptr && candidate->differences(scheme).empty();
+  });
+}
+
+std::vector<std::string> MakeablePresets() {
+  std::vector<std::string> names;
+  for (const std::string& name : PresetNames()) {
+    if (CanBeMade(PresetScheme(name, {}).value())) names.push_back(name);
+  }
+  return names;
+}
+
+// "W8A8", or what the scheme declares; for messages.
+std::string Describe(const QuantizationScheme& scheme) {
+  if (!scheme.weights) return "not quantized";
+  QuantizationScheme unnamed = scheme;
+  if (scheme.format == InferFormat(scheme)) unnamed.format.reset();
+  return PresetNameOf(unnamed).value_or(SchemeString(scheme));
+}
+
+// Each scheme that the modifier declares must be one that can be made.
+Status CheckSchemes(const Modifier& modifier) {
+  for (const auto& [name, scheme] : modifier.quantization()->config_groups) {
+    const std::string where = fmt::format("{}: {}", modifier.class_name(), name);
+    const bool quantizes_activations = scheme.input_activations || scheme.output_activations;
+    if (!scheme.weights && quantizes_activations) {
+      return Unsupported(where +
+                         " quantizes activations but no weights (as attention or a KV cache is "
+                         "quantized), which is not supported yet; remove the group");
+    }
+    if (!scheme.weights || CanBeMade(scheme)) continue;
+    LinearLayer layer;
+    layer.name = where;
+    layer.quantization = scheme;
+    const auto selected = SelectScheme(layer);
+    const std::string reason =
+        selected.ok() ? fmt::format("{} checkpoints are read, but not made yet", (*selected)->name)
+                      : selected.status().message();
+    return Unsupported(fmt::format("{} ({}) cannot be made: {}. Presets that can be made: {}",
+                                   where, Describe(scheme), reason,
+                                   fmt::join(MakeablePresets(), ", ")));
+  }
+  return OkStatus();
+}
+
+void WarnOfUnmatched(const UnmatchedPatterns& unmatched, const Modifier& modifier, Logger& log) {
+  const auto warn = [&](std::string_view what, const std::vector<std::string>& patterns) {
+    if (patterns.empty()) return;
+    log.Warning(fmt::format("{}: {} that match no layer: {}", modifier.class_name(), what,
+                            fmt::join(patterns, ", ")));
+  };
+  warn("targets", unmatched.targets);
+  warn("ignore entries", unmatched.ignore);
+}
+
+Status NothingMatched(const Modifier& modifier, const Model& target) {
+  std::vector<std::string> targets;
+  for (const auto& [name, scheme] : modifier.quantization()->config_groups) {
+    targets.insert(targets.end(), scheme.targets.begin(), scheme.targets.end());
+  }
+  return InvalidArgument(fmt::format(
+      "{}: its targets ({}), without what it ignores ({}), match no linear layer of the model; "
+      "layers are named like {} and {}, or all together \"Linear\"",
+      modifier.class_name(), fmt::join(targets, ", "),
+      fmt::join(modifier.quantization()->ignore, ", "),
+      target.blocks.front().qkv.layers.front().name, target.head.layers.front().name));
+}
+
+Status ResolveModifier(const Modifier& modifier, Model* target, LayerOwners* owners, Logger& log) {
+  const QuantizationConfig& config = *modifier.quantization();
+  OCTAVO_RETURN_IF_ERROR(CheckSchemes(modifier));
+  OCTAVO_ASSIGN_OR_RETURN(const SchemeResolver schemes, SchemeResolver::Make(config));
+  OCTAVO_ASSIGN_OR_RETURN(const UnmatchedPatterns unmatched,
+                          FindUnmatchedPatterns(config, target->modules()));
+  WarnOfUnmatched(unmatched, modifier, log);
+  OCTAVO_ASSIGN_OR_RETURN(const auto embedding,
+                          schemes.Resolve({target->names.embedding, "Embedding"}));
+  if (embedding) {
+    return Unsupported(
+        fmt::format("{}: {} is targeted; a quantized embedding is not supported yet: target only "
+                    "\"Linear\", or add \"{}\" to the ignore list",
+                    modifier.class_name(), target->names.embedding, target->names.embedding));
+  }
+  int64_t matched = 0;
+  for (LinearGroup* group : AllGroups(target)) {
+    for (LinearLayer& layer : group->layers) {
+      OCTAVO_ASSIGN_OR_RETURN(auto scheme, schemes.Resolve({layer.name, "Linear"}));
+      if (!scheme) continue;
+      layer.quantization = *std::move(scheme);
+      (*owners)[layer.name] = &modifier;
+      ++matched;
+    }
+  }
+  if (matched == 0) return NothingMatched(modifier, *target);
+  log.Info(fmt::format("{}: {} layers", modifier.class_name(), matched));
+  return OkStatus();
+}
+
+// Layers that share an input must have the same scheme: engines run them as one.
+Status CheckGroups(Model* target) {
+  for (const LinearGroup* group : AllGroups(target)) {
+    const LinearLayer& first = group->layers.front();
+    for (const LinearLayer& layer : group->layers) {
+      if (SameQuantization(layer.quantization, first.quantization)) continue;
+      return InvalidArgument(fmt::format(
+          "the recipe gives {} and {} different schemes ({}; {}), but engines run them as one "
+          "layer; give both the same, or ignore both",
+          first.name, layer.name, Describe(first.quantization), Describe(layer.quantization)));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::vector<LinearGroup*> AllGroups(Model* model) {
+  std::vector<LinearGroup*> groups;
+  for (Block& block : model->blocks) {
+    for (LinearGroup* group : block.groups()) groups.push_back(group);
+  }
+  groups.push_back(&model->head);
+  return groups;
+}
+
+Result<LayerOwners> ResolveRecipe(const Recipe& recipe, Model* target, Logger& log) {
+  LayerOwners owners;
+  for (const auto& modifier : recipe.modifiers) {
+    if (modifier->quantization() == nullptr) continue;
+    OCTAVO_RETURN_IF_ERROR(ResolveModifier(*modifier, target, &owners, log));
+  }
+  if (owners.empty())
+    return InvalidArgument(
+        "the recipe quantizes nothing: add a QuantizationModifier or GPTQModifier");
+  OCTAVO_RETURN_IF_ERROR(CheckGroups(target));
+  return owners;
+}
+
+}  // namespace octavo

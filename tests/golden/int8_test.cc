@@ -1,0 +1,172 @@
+// Every INT8 form that a recipe can ask for, made from the library's own recipes and compared with
+// what it saved: names, shapes, config and recipe exactly, numbers by the rules of
+// docs/numerics.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "eval/windows.h"
+#include "golden/quantize_fixture.h"
+#include "runtime/load.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+namespace {
+
+using testing::QuantizeGolden;
+using testing::TestContext;
+using testing::TestData;
+
+struct Int8Case {
+  std::string name;
+  // What the library changed before it rounded: norms and weight scales differ by its bfloat16.
+  bool smoothed = false;
+  double codes_that_differ = 0.12;  // share of all
+  int code_distance = 1;            // at most
+  double scale_steps = 0;           // of bfloat16, that weight scales and norms differ by at most
+};
+
+class Int8Golden : public QuantizeGolden, public ::testing::WithParamInterface<Int8Case> {
+ protected:
+  void SetUp() override {
+    QuantizeGolden::SetUp();
+    options_ = Options("base-llama", "out");
+    // The library's rounding to nearest changes nothing that the next block is calibrated on.
+    options_.propagate = Propagate::kNone;
+    ASSERT_OK(QuantizeLike(GetParam().name, options_, context_.context));
+  }
+
+  // By the library's rule for activations, [rows of ids, vocab] in one piece.
+  std::vector<float> Logits(const std::filesystem::path& folder, const TensorView& ids) {
+    auto loaded = LoadModel(folder, {.prepare = {.activation_rule = ActivationRule::kLibrary}},
+                            context_.context);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
+    WindowForward forward((*loaded)->model(), context_.context);
+    std::vector<float> logits;
+    for (int64_t row = 0; row < ids.shape[0]; ++row) {
+      const auto length = static_cast<size_t>(ids.shape[1]);
+      EXPECT_TRUE(
+          forward.Run(ids.data<int32_t>().subspan(static_cast<size_t>(row) * length, length)).ok());
+      const auto part = forward.Logits(0, ids.shape[1]);
+      logits.insert(logits.end(), part.begin(), part.end());
+    }
+    return logits;
+  }
+
+  QuantizeOptions options_;
+};
+
+TEST_P(Int8Golden, ConfigAndRecipeAreTheLibrarys) {
+  const std::filesystem::path expected = TestData("checkpoints/" + GetParam().name);
+  const JsonStyle style{.indent = 2, .sort_keys = true};
+  EXPECT_EQ(WriteJson(*Json(options_.out / "config.json").Find("quantization_config"), style),
+            WriteJson(*Json(expected / "config.json").Find("quantization_config"), style));
+  if (GetParam().smoothed) return;  // the library also saves the mappings that it inferred
+  EXPECT_EQ(ReadFile(options_.out / "recipe.yaml").value(),
+            ReadFile(expected / "recipe.yaml").value());
+}
+
+// Distance in steps of bfloat16 (8 bits of mantissa) at the expected value.
+double Bf16Steps(float found, float expected) {
+  return std::fabs(static_cast<double>(found) - static_cast<double>(expected)) /
+         std::ldexp(1.0, std::ilogb(expected) - 7);
+}
+
+TEST_P(Int8Golden, TensorsAreTheLibrarys) {
+  const auto ours = SafetensorsFile::Open(options_.out / "model.safetensors");
+  const auto theirs =
+      SafetensorsFile::Open(TestData("checkpoints/" + GetParam().name + "/model.safetensors"));
+  ASSERT_OK(ours);
+  ASSERT_OK(theirs);
+  ASSERT_EQ(ours->tensors().size(), theirs->tensors().size());
+  int64_t codes = 0;
+  int64_t different = 0;
+  std::map<std::string, double> largest;  // distance in bf16 steps, by the last part of the name
+  for (const auto& [name, expected] : theirs->tensors()) {
+    SCOPED_TRACE(name);
+    const auto found = ours->Find(name);
+    ASSERT_OK(found);
+    ASSERT_EQ(found->dtype, expected.dtype);
+    ASSERT_EQ(found->shape, expected.shape);
+    if (expected.dtype == DType::kI8) {
+      const auto a = found->data<int8_t>();
+      const auto b = expected.data<int8_t>();
+      for (size_t i = 0; i < a.size(); ++i) {
+        EXPECT_LE(std::abs(a[i] - b[i]), GetParam().code_distance);
+        different += a[i] != b[i];
+      }
+      codes += expected.elements();
+      continue;
+    }
+    const Tensor a = ToFloatTensor(*found).value();
+    const Tensor b = ToFloatTensor(expected).value();
+    const std::string kind = name.ends_with("norm.weight") ? "norm" : name.substr(name.rfind('.'));
+    for (int64_t i = 0; i < expected.elements(); ++i) {
+      const float x = a.data<float>()[static_cast<size_t>(i)];
+      const float y = b.data<float>()[static_cast<size_t>(i)];
+      if (x != y) {
+        largest[kind] = std::max(largest[kind], Bf16Steps(x, y));
+      }
+    }
+  }
+  EXPECT_LE(static_cast<double>(different),
+            GetParam().codes_that_differ * static_cast<double>(codes));
+  for (const auto& [kind, steps] : largest) {
+    SCOPED_TRACE(kind);
+    // The library's calibration sees activations that were rounded to bfloat16 at every step.
+    printf("STEPS %s %s %g\n", GetParam().name.c_str(), kind.c_str(), steps);
+    EXPECT_LE(steps, kind == ".input_scale" ? 1.0 : GetParam().scale_steps);
+  }
+}
+
+double Rms(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double distance = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+    sum += distance * distance;
+  }
+  return std::sqrt(sum / static_cast<double>(a.size()));
+}
+
+// In these models one code that flips changes all that comes after it: so what is compared is how
+// far quantizing moves the logits, and that both move them in much the same way.
+TEST_P(Int8Golden, LogitsAreAsNearToTheModelsAsTheLibrarys) {
+  const auto golden =
+      SafetensorsFile::Open(TestData("checkpoints/" + GetParam().name + "/golden.safetensors"));
+  ASSERT_OK(golden);
+  const TensorView ids = golden->Find("input_ids").value();
+  const auto theirs = golden->Find("logits").value().data<float>();
+  const std::vector<float> ours = Logits(options_.out, ids);
+  const std::vector<float> original = Logits(TestData("checkpoints/base-llama"), ids);
+  ASSERT_EQ(ours.size(), theirs.size());
+  const double effect = Rms(theirs, original);
+  printf("RMS %s %g %g %g\n", GetParam().name.c_str(), effect, Rms(ours, original),
+         Rms(ours, theirs));
+  EXPECT_LT(Rms(ours, original), 1.1 * effect);
+  EXPECT_LT(Rms(ours, theirs), effect);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Int8Golden,
+                         ::testing::Values(Int8Case{.name = "llama-w8a8-static"},
+                                           Int8Case{.name = "llama-w8a8-static-asym"},
+                                           Int8Case{.name = "llama-w8a8-tensor"},
+                                           Int8Case{.name = "llama-w8a8-token-asym"},
+                                           Int8Case{.name = "llama-smooth5-w8a8",
+                                                    .smoothed = true,
+                                                    .codes_that_differ = 0.16,
+                                                    .code_distance = 3,
+                                                    .scale_steps = 3}),
+                         [](const auto& test) {
+                           std::string name = test.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace octavo
