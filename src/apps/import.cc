@@ -22,7 +22,7 @@ CommandBody Add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option(
          "gguf", options->gguf,
-         "The GGUF file (architecture llama, which Mistral has too, qwen2 or qwen3; tensors of "
+         "The GGUF file (architecture llama, which is Mistral's too, qwen2 or qwen3; tensors of "
          "any type that files are published in)")
       ->required();
   app.add_option("-o,--output", options->out, "The folder to make")->required();

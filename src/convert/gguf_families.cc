@@ -1,5 +1,7 @@
 #include "convert/gguf_families.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string>
 
@@ -17,13 +19,19 @@ void AddQwenConfig(Value& config) {
   config.Set("use_sliding_window", false);
 }
 
-// Mistral's models are files of architecture llama, as they compute the same.
+// Mistral's models without a window too, as they compute the same.
 constexpr GgufFamily kLlama = {.architecture = "llama",
                                .class_name = "LlamaForCausalLM",
                                .model_type = "llama",
                                .paired_rotary = true,
                                .bias = GgufBias::kAsFound,
                                .add_config = AddLlamaConfig};
+
+constexpr GgufFamily kMistral = {.architecture = "llama",
+                                 .class_name = "MistralForCausalLM",
+                                 .model_type = "mistral",
+                                 .windowed = true,
+                                 .paired_rotary = true};
 
 constexpr GgufFamily kQwen2 = {.architecture = "qwen2",
                                .class_name = "Qwen2ForCausalLM",
@@ -39,19 +47,23 @@ constexpr GgufFamily kQwen3 = {.architecture = "qwen3",
                                .states_head_dim = true,
                                .add_config = AddQwenConfig};
 
-constexpr std::array kFamilies = {&kLlama, &kQwen2, &kQwen3};
+constexpr std::array kFamilies = {&kLlama, &kMistral, &kQwen2, &kQwen3};
 
 }  // namespace
 
 Result<const GgufFamily*> FindGgufFamily(const Value& metadata) {
   OCTAVO_ASSIGN_OR_RETURN(const std::string architecture,
                           metadata.RequireString("general.architecture"));
+  OCTAVO_ASSIGN_OR_RETURN(const int64_t window,
+                          metadata.GetInt(architecture + ".attention.sliding_window", 0));
   std::string known;
   for (const GgufFamily* family : kFamilies) {
-    if (family->architecture == architecture) return family;
-    known += (known.empty() ? "" : ", ") + std::string(family->architecture);
+    if (family->architecture == architecture && family->windowed == (window != 0)) return family;
+    known += (known.empty() ? "" : ", ") + std::string(family->architecture) +
+             (family->windowed ? " with one" : "");
   }
-  return Unsupported("architecture " + architecture + ", only " + known + " are imported");
+  return Unsupported(fmt::format("architecture {} {} a sliding window, only {} are imported",
+                                 architecture, window != 0 ? "with" : "without", known));
 }
 
 }  // namespace octavo

@@ -19,6 +19,7 @@ struct GgufFamily {
   std::string_view architecture;  // general.architecture: the prefix of its metadata keys too
   std::string_view class_name;    // as Hugging Face calls it
   std::string_view model_type;
+  bool windowed = false;  // attention reaches back only attention.sliding_window positions
   // llama.cpp's converter stores each head's rows of q and k so that rotary partners are neighbours
   // (2i, 2i + 1); Hugging Face has them half a head apart (i, i + d/2).
   bool paired_rotary = false;
@@ -30,7 +31,8 @@ struct GgufFamily {
   void (*add_config)(Value& config) = nullptr;
 };
 
-// Unsupported, naming what is imported, for any other general.architecture.
+// By general.architecture, and whether it has a sliding window. Unsupported, naming what is
+// imported, for any other.
 Result<const GgufFamily*> FindGgufFamily(const Value& metadata);
 
 }  // namespace octavo

@@ -288,7 +288,12 @@ Result<Value> MakeConfig(Source& source, DType dtype, bool tied) {
     config.Set("head_dim", s.head_dim);
   }
   OCTAVO_RETURN_IF_ERROR(SetTokenIds(metadata, s.vocab, config));
-  source.family.add_config(config);
+  if (source.family.windowed) {
+    OCTAVO_ASSIGN_OR_RETURN(const int64_t window,
+                            RequireSize(metadata, source.Key("attention.sliding_window")));
+    config.Set("sliding_window", window);
+  }
+  if (source.family.add_config != nullptr) source.family.add_config(config);
   return config;
 }
 

@@ -329,6 +329,16 @@ TEST_F(ImportGgufTest, Qwen2KeepsItsRowsAndHasBiases) {
   EXPECT_EQ(Elements("model.layers.0.self_attn.k_proj.bias")[1], 1);
 }
 
+TEST_F(ImportGgufTest, AWindowMakesALlamaAMistral) {
+  TinyModel model;
+  model.sizes["llama.attention.sliding_window"] = 8;
+  ASSERT_OK(Import(model));
+  const Checkpoint checkpoint = Checkpoint::Open(out_).value();
+  EXPECT_EQ(*checkpoint.config().Find("architectures"), Value(Value::Array{"MistralForCausalLM"}));
+  EXPECT_EQ(*checkpoint.config().Find("sliding_window"), Value(8));
+  EXPECT_EQ(FirstColumn("model.layers.0.self_attn.q_proj.weight")[1], 102);
+}
+
 TEST_F(ImportGgufTest, Qwen3HasNormsOfHeads) {
   TinyModel model;
   model.Rename("qwen3");
@@ -425,8 +435,13 @@ TEST_F(ImportGgufTest, WhatCannotBeImportedIsNamed) {
     std::function<void(TinyModel&)> change;
   };
   const std::vector<Refused> cases = {
-      {"architecture falcon, only llama, qwen2, qwen3 are imported",
+      {"architecture falcon without a sliding window, only llama, llama with one, qwen2, qwen3 are",
        [](TinyModel& m) { m.architecture = "falcon"; }},
+      {"architecture qwen2 with a sliding window",
+       [](TinyModel& m) {
+         m.Rename("qwen2");
+         m.sizes["qwen2.attention.sliding_window"] = 8;
+       }},
       {"tensor blk.0.ffn_up.weight is missing",
        [](TinyModel& m) { m.tensors.erase("blk.0.ffn_up.weight"); }},
       {"tensor token_embd.weight is missing",
