@@ -24,7 +24,7 @@ constexpr GgufFamily kLlama = {.architecture = "llama",
                                .class_name = "LlamaForCausalLM",
                                .model_type = "llama",
                                .paired_rotary = true,
-                               .bias = GgufBias::kAsFound,
+                               .bias = GgufBias::kAttentionAndMlp,
                                .add_config = AddLlamaConfig};
 
 constexpr GgufFamily kMistral = {.architecture = "llama",
@@ -43,7 +43,7 @@ constexpr GgufFamily kQwen3 = {.architecture = "qwen3",
                                .class_name = "Qwen3ForCausalLM",
                                .model_type = "qwen3",
                                .qk_norm = true,
-                               .bias = GgufBias::kAsFound,
+                               .bias = GgufBias::kAttention,
                                .states_head_dim = true,
                                .add_config = AddQwenConfig};
 

@@ -11,8 +11,9 @@ namespace octavo {
 // Which parts of a model have a bias.
 enum class GgufBias {
   kNone,
-  kQkv,      // q, k and v, always
-  kAsFound,  // q, k, v and o together, and gate, up and down together, where the file has them
+  kQkv,              // q, k and v, always
+  kAttention,        // q, k, v and o together, where the file has them
+  kAttentionAndMlp,  // the same; and gate, up and down together, where the file has them
 };
 
 struct GgufFamily {

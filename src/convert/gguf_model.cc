@@ -189,12 +189,13 @@ Status ReadSizes(Source& source) {
 // By the first layer; that the others have the same is checked when tensors are taken.
 Parts FindParts(const Source& source) {
   const GgufFamily& family = source.family;
-  const bool as_found = family.bias == GgufBias::kAsFound;
+  const bool mlp = family.bias == GgufBias::kAttentionAndMlp;
   const auto has = [&](const char* name) { return source.table.Find(name) != nullptr; };
-  const bool attention_bias = as_found && has("blk.0.attn_q.bias");
+  const bool attention_bias =
+      (mlp || family.bias == GgufBias::kAttention) && has("blk.0.attn_q.bias");
   return {.qkv_bias = attention_bias || family.bias == GgufBias::kQkv,
           .output_bias = attention_bias,
-          .mlp_bias = as_found && has("blk.0.ffn_up.bias"),
+          .mlp_bias = mlp && has("blk.0.ffn_up.bias"),
           .qk_norm = family.qk_norm};
 }
 
@@ -280,10 +281,11 @@ Result<Value> MakeConfig(Source& source, DType dtype, bool tied) {
       {"use_cache", true},
       {"vocab_size", s.vocab},
   };
-  if (source.family.bias == GgufBias::kAsFound) {
+  const GgufBias bias = source.family.bias;
+  if (bias == GgufBias::kAttention || bias == GgufBias::kAttentionAndMlp) {
     config.Set("attention_bias", source.parts.output_bias);
-    config.Set("mlp_bias", source.parts.mlp_bias);
   }
+  if (bias == GgufBias::kAttentionAndMlp) config.Set("mlp_bias", source.parts.mlp_bias);
   if (source.family.states_head_dim || s.head_dim * s.heads != s.hidden) {
     config.Set("head_dim", s.head_dim);
   }

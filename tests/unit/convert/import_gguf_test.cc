@@ -345,6 +345,9 @@ TEST_F(ImportGgufTest, Qwen3HasNormsOfHeads) {
   EXPECT_EQ(Import(model).code(), StatusCode::kNotFound);
   model.AddVector("blk.0.attn_q_norm.weight", 8, 3);
   model.AddVector("blk.0.attn_k_norm.weight", 8, 4);
+  model.AddVector("blk.0.ffn_up.bias", 64, 1);
+  EXPECT_EQ(Import(model).code(), StatusCode::kUnsupported);
+  model.tensors.erase("blk.0.ffn_up.bias");
   ASSERT_OK(Import(model));
   const Checkpoint checkpoint = Checkpoint::Open(out_).value();
   EXPECT_EQ(*checkpoint.config().Find("architectures"), Value(Value::Array{"Qwen3ForCausalLM"}));
