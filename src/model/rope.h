@@ -21,6 +21,8 @@ struct RopeSpec {
   bool round_ramp = true;  // kYarn: the ramp between the two begins and ends at whole dimensions
   double attention_factor = 1;  // cos and sin are multiplied by it
 
+  friend bool operator==(const RopeSpec&, const RopeSpec&) = default;
+
   // Whether the frequencies change as a sequence grows. Keys in a cache keep those of their step,
   // as in transformers, so that results depend on how a prompt is cut.
   bool depends_on_length() const { return scaling == RopeScaling::kDynamic; }

@@ -33,6 +33,8 @@ struct ModelSpec {
   bool tie_word_embeddings = false;
   DType dtype = DType::kBF16;  // of the stored weights
 
+  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
+
   int64_t q_size() const { return num_heads * head_dim; }
   int64_t kv_size() const { return num_kv_heads * head_dim; }
   int64_t window(int64_t layer) const {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "model/arch/rope_reader.h"
 
@@ -86,8 +88,7 @@ Status ReadWindows(const Value& config, std::optional<int64_t> window, int64_t f
                     "\"num_hidden_layers\"",
                     spec->num_layers));
   }
-  if (!listed && !window) return OkStatus();
-  spec->windows.assign(static_cast<size_t>(spec->num_layers), 0);
+  std::vector<int64_t> windows(static_cast<size_t>(spec->num_layers), 0);
   for (int64_t i = 0; i < spec->num_layers; ++i) {
     bool sliding = window && i >= first_sliding;
     if (listed) {
@@ -106,8 +107,10 @@ Status ReadWindows(const Value& config, std::optional<int64_t> window, int64_t f
       }
     }
     // No sequence is longer than kMaxSize.
-    if (sliding) spec->windows[static_cast<size_t>(i)] = std::min(*window, kMaxSize);
+    if (sliding) windows[static_cast<size_t>(i)] = std::min(*window, kMaxSize);
   }
+  const bool any = std::any_of(windows.begin(), windows.end(), [](int64_t w) { return w > 0; });
+  if (any) spec->windows = std::move(windows);
   return OkStatus();
 }
 

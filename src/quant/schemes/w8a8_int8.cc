@@ -20,8 +20,7 @@ namespace octavo {
 
 namespace {
 
-// The int32 sum of k products of codes up to 128 x 128, shifted by 128 where the kernel wants one
-// side unsigned.
+// The int32 sum holds k products of a code less its zero point, up to 255, and a code, up to 128.
 constexpr int64_t kMaxK = 65536;
 
 // How the input becomes codes.

@@ -47,7 +47,7 @@ TEST(Qwen2, HasBiasesOnQkvAndSlidesBehindTheFirstLayersIfToldTo) {
   const std::string used = R"(, "use_sliding_window": true, "sliding_window": 8)";
   EXPECT_EQ(Read("Qwen2ForCausalLM", used + R"(, "max_window_layers": 1)")->windows,
             (Windows{0, 8, 8}));
-  EXPECT_EQ(Read("Qwen2ForCausalLM", used)->windows, (Windows{0, 0, 0}));
+  EXPECT_EQ(Read("Qwen2ForCausalLM", used)->windows, Windows());
   EXPECT_EQ(Read("Qwen2ForCausalLM", used + R"(, "max_window_layers": 3, "layer_types":
       ["sliding_attention", "full_attention", "full_attention"])")
                 ->windows,
