@@ -32,7 +32,9 @@ class SavedRecipe : public testing::TestWithParam<std::string> {};
 
 // What llm-compressor saved, read and saved again, says the same.
 TEST_P(SavedRecipe, ReadsAndWritesTheSame) {
-  const auto path = std::filesystem::path(OCTAVO_TEST_DATA) / "recipes" / (GetParam() + ".yaml");
+  const std::filesystem::path data = OCTAVO_TEST_DATA;
+  auto path = data / "recipes" / (GetParam() + ".yaml");
+  if (!std::filesystem::exists(path)) path = data / "checkpoints" / GetParam() / "recipe.yaml";
   const std::string text = ReadFile(path).value();
   const auto recipe = Parse(text);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
@@ -54,7 +56,9 @@ TEST_P(SavedRecipe, ReadsAndWritesTheSame) {
 INSTANTIATE_TEST_SUITE_P(Goldens, SavedRecipe,
                          testing::Values("llama-w8a8", "llama-gptq-w8a8",
                                          "llama-gptq-w4a16-unordered", "llama-mixed",
-                                         "llama-smooth8-gptq-w8a8"),
+                                         "llama-smooth8-gptq-w8a8", "llama-smooth5-w8a8",
+                                         "llama-w8a8-static", "llama-w8a8-static-asym",
+                                         "llama-w8a8-tensor", "llama-w8a8-token-asym", "odd-w8a8"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -151,6 +155,87 @@ TEST(Recipe, WarnsOfWhatHasNoEffect) {
   EXPECT_NE(log.text.find("\"note\" is not read"), std::string::npos);
 }
 
+TEST(Recipe, SettingsOfOlderReleasesAreReadWithAWarningAndNotSaved) {
+  WarningLogger log;
+  const auto recipe = ParseRecipe(R"(
+test_stage:
+  run_type: oneshot
+  smoothing_modifiers:
+    SmoothQuantModifier: {smoothing_strength: 0.8, num_calibration_steps: 8, offload_device: cpu}
+  quantization_modifiers:
+    GPTQModifier:
+      targets: [Linear]
+      scheme: W8A8
+      ignore: [lm_head]
+      sequential_update: true
+      sequential_targets: [LlamaDecoderLayer]
+)",
+                                  "recipe.yaml", log);
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  for (const char* key : {"run_type", "num_calibration_steps", "offload_device",
+                          "sequential_update", "sequential_targets"}) {
+    EXPECT_NE(log.text.find(std::string(key) + " has no effect any more"), std::string::npos)
+        << key << "\n"
+        << log.text;
+    EXPECT_EQ(RecipeYaml(*recipe).find(key), std::string::npos) << key;
+  }
+  EXPECT_EQ(recipe->stage, "test_stage");
+  EXPECT_EQ(recipe->groups,
+            (std::vector<std::string>{"smoothing_modifiers", "quantization_modifiers"}));
+}
+
+TEST(Recipe, LogarithmicEqualizationIsSmoothQuantByAnotherName) {
+  const auto recipe = Parse(R"(
+s_stage:
+  m_modifiers:
+    LogarithmicEqualizationModifier: {}
+    QuantizationModifier: {scheme: W8A8}
+)");
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(recipe->modifiers[0]->class_name(), "LogarithmicEqualizationModifier");
+  EXPECT_EQ(*recipe->modifiers[0]->settings().Find("algorithm"), Value("log_equalization"));
+  EXPECT_EQ(RecipeYaml(*Parse(RecipeYaml(*recipe))), RecipeYaml(*recipe));
+}
+
+TEST(Recipe, InMarkdownItIsTheFrontMatter) {
+  const auto parse = [](std::string_view text) {
+    return ParseRecipe(text, "recipe.md", NullLogger());
+  };
+  EXPECT_TRUE(
+      parse(
+          "---\nq_stage: {q_modifiers: {QuantizationModifier: {scheme: W8A8}}}\n---\n# Title: x\n")
+          .ok());
+  for (const char* text : {"# Title\n", "---\nq_stage: {}\n", "", "---"}) {
+    EXPECT_NE(parse(text).status().message().find("between two lines"), std::string::npos) << text;
+  }
+}
+
+TEST(Recipe, ObserversAndTheirSettingsGoToTheSchemes) {
+  const auto recipe = Parse(R"(
+q_stage:
+  q_modifiers:
+    QuantizationModifier:
+      ignore: ['re:.*head$']
+      weight_observer: mse
+      config_groups:
+        a:
+          targets: ['re:.*down_proj$']
+          weights: {num_bits: 8, strategy: tensor, observer_kwargs: {maxshrink: 0.5}}
+          input_activations: {num_bits: 8, strategy: tensor, observer: MinMax, observer_kwargs: {averaging_constant: 0.1}}
+        b:
+          targets: Linear
+          weights: {num_bits: 8, strategy: channel}
+          input_activations: {num_bits: 8, strategy: tensor, symmetric: false}
+)");
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  const auto& groups = recipe->modifiers[0]->quantization()->config_groups;
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].second.weights->observer, "mse");
+  EXPECT_EQ(groups[0].second.input_activations->observer, "MinMax");
+  EXPECT_EQ(groups[1].second.input_activations->observer, "static_minmax");
+  EXPECT_EQ(*recipe->modifiers[0]->settings().Find("requires_calibration_data"), Value(true));
+}
+
 TEST(Recipe, FromFlags) {
   const auto recipe = MakeRecipe({.scheme = "W8A8", .smoothquant = 0.8}, NullLogger()).value();
   ASSERT_EQ(recipe.modifiers.size(), 2U);
@@ -189,6 +274,25 @@ TEST(Recipe, HostileAndWrongOnesAreRefusedWithTheReason) {
       {"[1, 2]", "is array, expected stages"},
       {"{}", "no modifier"},
       {"quant_stages: {}", "no modifier"},
+      {"quant_modifiers: {QuantizationModifier: {scheme: W8A8}}", "stands outside a stage"},
+      {"q_stage: {run_type: train, q_modifiers: {}}", "nothing is trained here"},
+      {"q_stage: {q_modifiers: {SpinQuantModifier: {}}}", "SpinQuantModifier is not implemented"},
+      {Gptq("scheme: W8A8, weight_observer: minmaxx"), "did you mean \"minmax\"?"},
+      {Gptq("scheme: W8A8, weight_observer: imatrix_mse"), "imatrix_mse is not implemented"},
+      {Gptq("scheme: W8A8, observer: mse"), "observer is string, expected an object"},
+      {Gptq("config_groups: {g: {targets: [Linear], weights: {strategy: channel, observer: mse, "
+            "observer_kwargs: {grids: 1}}}}"),
+       "g: weights: observer_kwargs: unknown key \"grids\""},
+      {Gptq("config_groups: {g: {targets: [Linear], weights: {strategy: channel}, "
+            "input_activations: {strategy: tensor, observer: histogram}}}"),
+       "g: input_activations: "},
+      {Gptq("config_groups: {g: {targets: [Linear], weights: {strategy: channel}, "
+            "input_activations: {strategy: tensor, observer: minmax, observer_kwargs: "
+            "{averaging_constant: 2}}}}"),
+       "averaging_constant is 2"},
+      {Gptq("config_groups: {g: {targets: [Linear], weights: {strategy: token}}}"),
+       "strategy token needs dynamic"},
+      {Gptq("config_groups: {g: {weights: {strategy: channel}}}"), "targets is missing"},
       {"q_stage: 3", "q_stage is integer, expected groups"},
       {"q_stage: {quant: {}}", "unknown key \"quant\"; groups of modifiers end in"},
       {"q_stage: {q_modifiers: [GPTQModifier]}", "q_modifiers is array"},
@@ -226,6 +330,9 @@ TEST(Recipe, HostileAndWrongOnesAreRefusedWithTheReason) {
       {"q_stage: {q_modifiers: {SmoothQuantModifier: {algorithm: smooth}}}", "algorithm is"},
       {"q_stage: {q_modifiers: {SmoothQuantModifier: {mappings: 3}}}", "mappings is integer"},
       {"q_stage: {q_modifiers: {SmoothQuantModifier: {mappings: [[a]]}}}", "mappings[0]"},
+      {"q_stage: {q_modifiers: {SmoothQuantModifier: {mappings: []}}}", "mappings is empty"},
+      {"q_stage: {q_modifiers: {SmoothQuantModifier: {mappings: [[[], b]]}}}",
+       "a mapping needs layers and a norm"},
       {"q_stage: {q_modifiers: {SmoothQuantModifier: {mappings: [[['re:('], b]]}}}",
        "does not compile"},
       {"q_stage: {q_modifiers: {QuantizationModifier: {scheme: W8A8}, SmoothQuantModifier: {}}}",

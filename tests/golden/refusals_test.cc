@@ -1,0 +1,152 @@
+// Recipes that read well but do not fit the model, or ask for what cannot be made: each is refused
+// before any work, by name and with the remedy.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "golden/quantize_fixture.h"
+
+namespace octavo {
+namespace {
+
+using testing::QuantizeGolden;
+
+struct Refusal {
+  std::string_view what;
+  std::string modifiers;                  // YAML flow mapping
+  std::vector<std::string_view> message;  // parts of it
+};
+
+std::string Nearest(std::string_view settings) {
+  return "QuantizationModifier: {" + std::string(settings) + "}";
+}
+
+std::string Smooth(std::string_view settings) {
+  return "SmoothQuantModifier: {" + std::string(settings) +
+         "}, QuantizationModifier: {scheme: W8A8, ignore: [lm_head]}";
+}
+
+std::string Groups(std::string_view groups) {
+  return Nearest("ignore: [lm_head], config_groups: {" + std::string(groups) + "}");
+}
+
+class Refusals : public QuantizeGolden {
+ protected:
+  Status Try(const std::string& modifiers, bool calibration = true) {
+    QuantizeOptions options = Options("base-llama", "out");
+    options.dry_run = true;
+    if (!calibration) options.calibration.clear();
+    const auto result =
+        QuantizeBy("s_stage: {m_modifiers: {" + modifiers + "}}", options, context_.context);
+    EXPECT_FALSE(std::filesystem::exists(options.out));
+    return result.ok() ? OkStatus() : result.status();
+  }
+};
+
+TEST_F(Refusals, EachNamesWhatAndTheRemedy) {
+  const std::vector<Refusal> table = {
+      {"targets that match nothing",
+       Nearest("scheme: W8A8, targets: ['re:.*none', o_proj]"),
+       {"QuantizationModifier", "re:.*none, o_proj", "match no linear layer",
+        "model.layers.0.self_attn.q_proj", "lm_head"}},
+      {"everything that is targeted is ignored",
+       Nearest("scheme: W8A8, ignore: [Linear]"),
+       {"without what it ignores (Linear)", "match no linear layer"}},
+      {"q, k and v of different schemes",
+       Nearest("scheme: W8A8, targets: ['re:.*q_proj']"),
+       {"model.layers.0.self_attn.q_proj and model.layers.0.self_attn.k_proj",
+        "different schemes (W8A8; not quantized)", "ignore both"}},
+      {"gate and up of different schemes",
+       Groups("a: {targets: ['re:.*gate_proj'], weights: {strategy: channel}, input_activations: "
+              "{strategy: token, dynamic: true}}, b: {targets: ['re:.*up_proj'], weights: "
+              "{strategy: tensor}, input_activations: {strategy: token, dynamic: true}}"),
+       {"gate_proj and model.layers.0.mlp.up_proj", "W8A8; weights: 8-bit int, tensor"}},
+      {"a preset that cannot be made",
+       Nearest("scheme: FP8_DYNAMIC, ignore: [lm_head]"),
+       {"group_0 (FP8_DYNAMIC) cannot be made", "Presets that can be made: W8A8, INT8"}},
+      {"weights alone",
+       Nearest("scheme: W8A16, ignore: [lm_head]"),
+       {"(W8A16) cannot be made", "Presets that can be made: W8A8"}},
+      {"asymmetric weights",
+       Groups("g: {targets: [Linear], weights: {strategy: channel, symmetric: false}, "
+              "input_activations: {strategy: token, dynamic: true}}"),
+       {"g (weights: 8-bit int, channel, asymmetric", "weights: asymmetric, not symmetric"}},
+      {"four-bit activations",
+       Groups("g: {targets: [Linear], weights: {strategy: channel}, input_activations: "
+              "{num_bits: 4, strategy: token, dynamic: true}}"),
+       {"cannot be made", "input activations: type is int4, not int8"}},
+      {"outputs that are quantized",
+       Groups("g: {targets: [Linear], weights: {strategy: channel}, input_activations: {strategy: "
+              "token, dynamic: true}, output_activations: {strategy: tensor}}"),
+       {"output activations are quantized"}},
+      {"attention",
+       Groups("g: {targets: [LlamaAttention], input_activations: {strategy: tensor}}"),
+       {"g quantizes activations but no weights", "remove the group"}},
+      {"an embedding",
+       Nearest("scheme: W8A8, targets: [Linear, Embedding]"),
+       {"model.embed_tokens is targeted", "target only \"Linear\""}},
+      {"a norm that is not there",
+       Smooth("mappings: [[['re:.*q_proj'], 're:.*norm_of_attention']]"),
+       {"[[re:.*q_proj], re:.*norm_of_attention] matches no norm",
+        "model.layers.0.input_layernorm (feeds model.layers.0.self_attn.q_proj"}},
+      {"the wrong norm",
+       Smooth("mappings: [[['re:.*q_proj', 're:.*k_proj', 're:.*v_proj'], "
+              "'re:.*post_attention_layernorm']]"),
+       {"names model.layers.0.self_attn.v_proj, but model.layers.0.post_attention_layernorm feeds "
+        "model.layers.0.mlp.gate_proj, model.layers.0.mlp.up_proj"}},
+      {"a layer left out",
+       Smooth("mappings: [[['re:.*q_proj', 're:.*k_proj'], 're:.*input_layernorm']]"),
+       {"leaves out model.layers.0.self_attn.v_proj, which model.layers.0.input_layernorm feeds",
+        "name all of"}},
+      {"a layer too many",
+       Smooth("mappings: [[['re:.*[qkvo]_proj'], 're:.*input_layernorm']]"),
+       {"names model.layers.0.self_attn.o_proj, which its norm does not feed"}},
+      {"a linear layer in place of a norm, of another size",
+       Smooth("mappings: [[['re:.*o_proj'], 're:.*v_proj']]"),
+       {"smooths model.layers.0.self_attn.v_proj, a linear layer of 128 outputs", "only a norm"}},
+      {"the final norm",
+       Smooth("mappings: [[[lm_head], model.norm]]"),
+       {"smooths the final norm into the head, which is not supported"}},
+      {"every norm ignored",
+       Smooth("ignore: [RMSNorm, Linear]"),
+       {"SmoothQuantModifier", "every norm is ignored"}},
+      {"nothing that quantizes",
+       "SmoothQuantModifier: {}",
+       {"quantizes nothing", "add a QuantizationModifier or GPTQModifier"}},
+  };
+  for (const Refusal& refusal : table) {
+    SCOPED_TRACE(refusal.what);
+    const Status status = Try(refusal.modifiers);
+    EXPECT_FALSE(status.ok());
+    for (const std::string_view part : refusal.message) {
+      EXPECT_NE(status.message().find(part), std::string::npos)
+          << "\"" << part << "\" is not in: " << status.message();
+    }
+  }
+}
+
+TEST_F(Refusals, WhoNeedsCalibrationDataIsSaid) {
+  const std::string scales =
+      "config_groups: {g: {targets: [Linear], weights: {strategy: channel}, input_activations: "
+      "{strategy: tensor}}}, ignore: [lm_head]";
+  for (const auto& [modifiers, who] : std::vector<std::pair<std::string, std::string>>{
+           {Nearest(scales), "(for static scales of inputs)"},
+           {"GPTQModifier: {scheme: W8A8, ignore: [lm_head]}", "(for GPTQModifier)"},
+           {Smooth(""), "(for SmoothQuantModifier)"},
+           {"GPTQModifier: {" + scales + "}", "(for GPTQModifier, static scales of inputs)"}}) {
+    const Status status = Try(modifiers, /*calibration=*/false);
+    EXPECT_NE(status.message().find("needs calibration data"), std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find(who), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("--calibration FILE"), std::string::npos) << status.message();
+    EXPECT_TRUE(Try(modifiers, /*calibration=*/true).ok()) << modifiers;
+  }
+  EXPECT_TRUE(Try(Nearest("scheme: W8A8, weight_observer: mse, ignore: [lm_head]"), false).ok());
+}
+
+}  // namespace
+}  // namespace octavo
