@@ -25,6 +25,15 @@ Status ReadSize(const Value& config, std::string_view key, int64_t fallback, int
       fmt::format("\"{}\" is {}; a size from 1 to {} is expected", key, *size, largest));
 }
 
+// One entry of "layer_types".
+Result<bool> IsSliding(const Value& type) {
+  const std::string name = type.is_string() ? type.as_string() : std::string(type.type_name());
+  if (name == "sliding_attention") return true;
+  if (name == "full_attention") return false;
+  return Unsupported(fmt::format(
+      "\"layer_types\" names \"{}\"; sliding_attention and full_attention are supported", name));
+}
+
 Result<DType> ReadDType(const Value& config) {
   OCTAVO_ASSIGN_OR_RETURN(const std::string old_spelling,
                           config.GetString("torch_dtype", "float32"));
@@ -92,19 +101,12 @@ Status ReadWindows(const Value& config, std::optional<int64_t> window, int64_t f
   for (int64_t i = 0; i < spec->num_layers; ++i) {
     bool sliding = window && i >= first_sliding;
     if (listed) {
-      const Value& type = types->as_array()[static_cast<size_t>(i)];
-      const std::string name = type.is_string() ? type.as_string() : std::string(type.type_name());
-      sliding = name == "sliding_attention";
-      if (!sliding && name != "full_attention") {
-        return Unsupported(fmt::format(
-            "\"layer_types\" names \"{}\"; sliding_attention and full_attention are supported",
-            name));
-      }
-      if (sliding && !window) {
-        return InvalidArgument(
-            "\"layer_types\" names sliding_attention, but \"sliding_window\" is not given or not "
-            "used");
-      }
+      OCTAVO_ASSIGN_OR_RETURN(sliding, IsSliding(types->as_array()[static_cast<size_t>(i)]));
+    }
+    if (sliding && !window) {
+      return InvalidArgument(
+          "\"layer_types\" names sliding_attention, but \"sliding_window\" is not given or not "
+          "used");
     }
     // No sequence is longer than kMaxSize.
     if (sliding) windows[static_cast<size_t>(i)] = std::min(*window, kMaxSize);

@@ -126,10 +126,11 @@ Status ReadParameters(const Value& rope, ModelSpec* spec) {
     if (spec->head_dim < 4) return InvalidArgument("dynamic rope needs a head dimension above 2");
   }
   // "max_position_embeddings" counts the stretched positions for llama3 (Meta's files), those
-  // trained on for the others; yarn's files do either, but name the trained ones.
+  // trained on for linear and dynamic; yarn's files do either, and name the trained ones.
   const double base = static_cast<double>(to.scaling == RopeScaling::kYarn ? to.trained_positions
                                                                            : spec->max_positions);
-  spec->max_positions = static_cast<int64_t>(std::min(base * to.factor, kMaxPositions));
+  const auto stretched = static_cast<int64_t>(std::min(base * to.factor, kMaxPositions));
+  spec->max_positions = std::max(spec->max_positions, stretched);
   return OkStatus();
 }
 

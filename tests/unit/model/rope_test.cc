@@ -41,6 +41,8 @@ TEST(RopeReader, BothSpellingsOfEveryKind) {
        RopeScaling::kLlama3, 1024},
       {R"(, "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 512})",
        RopeScaling::kYarn, 2048},
+      {R"(, "rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 256})",
+       RopeScaling::kYarn, 1024},
       {R"(, "rope_scaling": {"rope_type": "yarn", "original_max_position_embeddings": 256})",
        RopeScaling::kYarn, 1024},
       // transformers 5 takes the old spelling where a file has both.
