@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -78,14 +79,15 @@ CommandBody Add(CLI::App& app) {
       "\"input_ids\"; or a plain .txt file, cut into pieces of --max-length tokens.\n"
       "An interrupted run (Ctrl-C, a crash, a full disk) goes on when the same command is given "
       "again.\n"
-      "Recipes are llm-compressor's YAML: QuantizationModifier, GPTQModifier, "
-      "SmoothQuantModifier.");
+      "Recipes are llm-compressor's YAML (docs/recipes.md): QuantizationModifier, GPTQModifier, "
+      "SmoothQuantModifier,\nLogarithmicEqualizationModifier.");
   auto options = std::make_shared<Options>();
   DatasetOptions& dataset = options->quantize.dataset;
   app.add_option("model", options->model, "The checkpoint folder to quantize")->required();
   app.add_option("-o,--output", options->out, "The folder to make")->required();
   auto* recipe = app.add_option("--recipe", options->recipe, "A recipe in llm-compressor's YAML");
-  app.add_option("--scheme", options->flags.scheme, "A preset instead of a recipe: W8A8")
+  app.add_option("--scheme", options->flags.scheme,
+                 "A preset instead of a recipe: W8A8 (also called INT8)")
       ->excludes(recipe);
   app.add_option("--smoothquant", options->flags.smoothquant,
                  "Smooth activations first, with this strength (0.8 is usual)")
@@ -135,6 +137,10 @@ CommandBody Add(CLI::App& app) {
                                   : options->propagate == "weights" ? Propagate::kWeights
                                                                     : Propagate::kNone;
     options->quantize.dataset.shuffle = !options->no_shuffle;
+    // Where memory counts, each block's matrices go back to the system when they are freed. By
+    // itself glibc begins to keep blocks of their size, and what it keeps grows from block to
+    // block.
+    if (options->quantize.memory_bytes > 0) mallopt(M_MMAP_THRESHOLD, 1 << 20);
     OCTAVO_ASSIGN_OR_RETURN(const QuantizationReport report,
                             Quantize(options->quantize, parsed, context));
     if (options->json) {

@@ -49,20 +49,24 @@ struct BlockSizes {
   double row = 0;              // floats of scratch a row of a pass needs
 };
 
+void AddGroup(const LinearGroup& group, BlockSizes* sizes) {
+  const auto k = static_cast<double>(group.k());
+  for (const LinearLayer& layer : group.layers) {
+    const double elements = static_cast<double>(layer.n) * k;
+    sizes->weights += elements;
+    sizes->largest_layer = std::max(sizes->largest_layer, elements);
+    sizes->layer_work += elements * k;
+  }
+  sizes->hessians += k * k;
+  sizes->largest_hessian = std::max(sizes->largest_hessian, k * k);
+  sizes->factor_work += k * k * k;
+}
+
 BlockSizes SizesOf(const Model& model, const Block& block) {
   BlockSizes sizes;
   for (const LinearGroup* group : block.groups()) {
-    const auto k = static_cast<double>(group->k());
-    for (const LinearLayer& layer : group->layers) {
-      const double elements = static_cast<double>(layer.n) * k;
-      sizes.weights += elements;
-      sizes.largest_layer = std::max(sizes.largest_layer, elements);
-      sizes.layer_work += elements * k;
-    }
-    sizes.hessians += k * k;
-    sizes.largest_hessian = std::max(sizes.largest_hessian, k * k);
-    sizes.factor_work += k * k * k;
-    sizes.row += static_cast<double>(group->n()) + k;
+    AddGroup(*group, &sizes);
+    sizes.row += static_cast<double>(group->n() + group->k());
   }
   sizes.down = static_cast<double>(block.down.n() * block.down.k());
   sizes.row += 4 * static_cast<double>(model.spec.hidden_size);
@@ -108,6 +112,12 @@ Result<Estimate> EstimateQuantization(const QuantizeOptions& options, const Quan
     const BlockSizes sizes = SizesOf(plan.target, block);
     block_bytes = std::max(block_bytes, BlockBytes(sizes, plan.needs, options.propagate));
     operations += Operations(sizes, plan.needs, options.propagate, tokens);
+  }
+  if (plan.quantizes_head()) {
+    BlockSizes head;
+    AddGroup(plan.target.head, &head);
+    block_bytes = std::max(block_bytes, BlockBytes(head, plan.needs, Propagate::kNone));
+    operations += Operations(head, plan.needs, Propagate::kNone, 0);  // no token goes through it
   }
   const auto base = static_cast<int64_t>(block_bytes) + CurrentRssBytes();
   const int64_t hidden_bytes =

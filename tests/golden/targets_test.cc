@@ -2,6 +2,7 @@
 // modules that are not known, dtypes other than the model's.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -112,6 +113,44 @@ s_stage:
   const Value& layer = report.Find("layers")->as_array().front();
   EXPECT_EQ(layer.Find("method")->as_string(), "gptq");
   EXPECT_LT(layer.Find("error")->as_double(), layer.Find("error_to_nearest")->as_double());
+}
+
+// Asks for a stop after some steps.
+class StopAt : public Progress {
+ public:
+  StopAt(int step, std::atomic<bool>* cancelled) : step_(step), cancelled_(cancelled) {}
+  void Start(std::string_view, int64_t) override {}
+  void Advance(int64_t, std::string_view) override {
+    if (++steps_ == step_) *cancelled_ = true;
+  }
+  void Finish() override {}
+
+ private:
+  int step_;
+  int steps_ = 0;
+  std::atomic<bool>* cancelled_;
+};
+
+TEST_F(Targets, ARunThatStoppedBetweenTheLastBlockAndTheHeadGoesOn) {
+  const std::string recipe =
+      "s_stage: {m_modifiers: {GPTQModifier: {scheme: W8A8, targets: [Linear], ignore: []}}}";
+  const QuantizeOptions whole = Options("base-llama", "whole");
+  ASSERT_OK(QuantizeBy(recipe, whole, context_.context));
+
+  const QuantizeOptions options = Options("base-llama", "out");
+  std::atomic<bool> cancelled = false;
+  StopAt progress(2, &cancelled);  // the model has two blocks
+  const Context stopping{.pool = context_.pool,
+                         .isa = context_.context.isa,
+                         .progress = progress,
+                         .cancelled = &cancelled};
+  const auto stopped = QuantizeBy(recipe, options, stopping);
+  ASSERT_EQ(stopped.status().code(), StatusCode::kCancelled);
+  EXPECT_NE(stopped.status().message().find("2 of 2 blocks are done"), std::string::npos)
+      << stopped.status().message();
+  ASSERT_OK(QuantizeBy(recipe, options, context_.context));
+  EXPECT_EQ(ReadFile(options.out / "model.safetensors").value(),
+            ReadFile(whole.out / "model.safetensors").value());
 }
 
 TEST_F(Targets, ATiedHeadIsUntiedOnlyWhenItIsTargeted) {
