@@ -87,6 +87,8 @@ void MultiplyTile(const Int8Block& block, const int16_t* wide, int64_t i, int64_
 #pragma GCC unroll 2
       for (int v = 0; v < kColumnVectors; ++v) {
         sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(w[v], row));
+        // Keeps the order, one row after the other: GCC 12 runs out of registers with its own.
+        asm volatile("" : "+x"(sums[r][v]));
       }
     }
     rows += kInt8Group;
