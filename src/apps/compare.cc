@@ -28,23 +28,28 @@ struct Options {
 struct Measured {
   int64_t bytes = 0;
   PerplexityResult perplexity;
-  ThroughputResult throughput;
+  int64_t prefill_tokens = 0;
+  double prefill_rate = 0;  // tokens per second
+  double decode_rate = 0;
 };
 
 Result<Measured> Measure(const LoadedModel& loaded, const std::vector<Window>& windows,
                          const Context& context) {
   constexpr int64_t kDecodeTokens = 32;
+  const Model& model = loaded.model();
   Measured measured;
   measured.bytes = loaded.checkpoint().total_bytes();
-  OCTAVO_ASSIGN_OR_RETURN(measured.perplexity, Perplexity(loaded.model(), windows, context));
+  OCTAVO_ASSIGN_OR_RETURN(measured.perplexity, Perplexity(model, windows, context));
   // As long a prompt as leaves room for what is decoded behind it.
   const auto room =
-      static_cast<size_t>(std::max<int64_t>(1, loaded.model().spec.max_positions - kDecodeTokens));
+      static_cast<size_t>(std::max<int64_t>(1, model.spec.max_positions - kDecodeTokens));
   const std::span<const TokenId> tokens(windows.front().tokens);
+  const auto prompt = tokens.first(std::min(room, tokens.size()));
+  measured.prefill_tokens = std::ssize(prompt);
+  OCTAVO_ASSIGN_OR_RETURN(measured.prefill_rate, MeasurePrefill(model, prompt, 0, context));
   OCTAVO_ASSIGN_OR_RETURN(
-      measured.throughput,
-      MeasureThroughput(loaded.model(), tokens.first(std::min(room, tokens.size())), kDecodeTokens,
-                        context));
+      measured.decode_rate,
+      MeasureDecode(model, prompt, {.sequences = 1, .tokens = kDecodeTokens}, 0, context));
   return measured;
 }
 
@@ -54,8 +59,8 @@ Value ToJson(const Measured& measured) {
   json.Set("perplexity", measured.perplexity.perplexity);
   json.Set("nll", measured.perplexity.nll);
   json.Set("tokens", measured.perplexity.tokens);
-  json.Set("prefill_tokens_per_second", measured.throughput.prefill_tokens_per_second);
-  json.Set("decode_tokens_per_second", measured.throughput.decode_tokens_per_second);
+  json.Set("prefill_tokens_per_second", measured.prefill_rate);
+  json.Set("decode_tokens_per_second", measured.decode_rate);
   return json;
 }
 
@@ -69,11 +74,9 @@ std::string Table(const Measured& before, const Measured& after,
   text += row("weights, MB", static_cast<double>(before.bytes) / 1e6,
               static_cast<double>(after.bytes) / 1e6, 1);
   text += row("perplexity", before.perplexity.perplexity, after.perplexity.perplexity, 3);
-  text += row(fmt::format("prefill of {}, tokens/s", before.throughput.prefill_tokens),
-              before.throughput.prefill_tokens_per_second,
-              after.throughput.prefill_tokens_per_second, 1);
-  text += row("decode of one sequence, tokens/s", before.throughput.decode_tokens_per_second,
-              after.throughput.decode_tokens_per_second, 1);
+  text += row(fmt::format("prefill of {}, tokens/s", before.prefill_tokens), before.prefill_rate,
+              after.prefill_rate, 1);
+  text += row("decode of one sequence, tokens/s", before.decode_rate, after.decode_rate, 1);
   text += fmt::format(
       "  KL divergence {:.4f} nats, same most likely token {:.1f} % (over {} positions)\n",
       divergence.kl, 100 * divergence.same_top1, divergence.positions);

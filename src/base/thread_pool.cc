@@ -78,22 +78,25 @@ void ThreadPool::ParallelFor(int64_t count, const std::function<void(int64_t)>& 
   }
 }
 
-int64_t ThreadPool::Claim() {
+ThreadPool::Range ThreadPool::Claim() {
   int64_t unclaimed = unclaimed_.load(std::memory_order_acquire);
   while (unclaimed > 0) {
-    if (unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1, std::memory_order_acq_rel,
+    // Half of this thread's share of what is left: neighbouring tasks stay together, few claims are
+    // needed, and the last ones are small.
+    const int64_t count = std::max<int64_t>(1, unclaimed / (2 * num_threads()));
+    if (unclaimed_.compare_exchange_weak(unclaimed, unclaimed - count, std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
-      return count_ - unclaimed;
+      return {count_ - unclaimed, count_ - unclaimed + count};
     }
   }
-  return -1;
+  return {0, 0};
 }
 
 void ThreadPool::RunTasks() noexcept {
   int64_t done = 0;
-  for (int64_t i = Claim(); i >= 0; i = Claim()) {
-    (*task_)(i);
-    ++done;
+  for (Range range = Claim(); range.begin < range.end; range = Claim()) {
+    for (int64_t i = range.begin; i < range.end; ++i) (*task_)(i);
+    done += range.end - range.begin;
   }
   if (done > 0) done_.fetch_add(done, std::memory_order_release);
 }

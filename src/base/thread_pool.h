@@ -34,8 +34,12 @@ class ThreadPool {
   void WorkerLoop();
   // Claims and runs tasks of the current job until none is left to claim.
   void RunTasks() noexcept;
-  // The index of a task that is now the caller's, or -1.
-  int64_t Claim();
+  // Neighbouring tasks [begin, end) that are now the caller's; none when all are claimed.
+  struct Range {
+    int64_t begin;
+    int64_t end;
+  };
+  Range Claim();
 
   std::vector<std::thread> workers_;
   std::mutex run_mutex_;  // one ParallelFor at a time

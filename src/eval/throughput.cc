@@ -1,41 +1,133 @@
 #include "eval/throughput.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
+#include "runtime/scheduler.h"
 #include "runtime/session.h"
 
 namespace octavo {
 
 namespace {
 
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+SequenceState Fork(const SequenceState& state) {
+  SequenceState copy;
+  for (const auto& layer : state.layers) copy.layers.push_back(layer->Fork());
+  return copy;
+}
+
+// One run of `load`, each sequence in a copy of `begun`, which remembers all of `prompt` but its
+// last token; the rate of the steps after the first.
+Result<double> DecodeOnce(ModelPass* pass, std::span<const TokenId> prompt, const DecodeLoad& load,
+                          const SequenceState& begun) {
+  Scheduler scheduler(pass);
+  std::vector<SequenceState> states;
+  for (int64_t i = 0; i < load.sequences; ++i) states.push_back(Fork(begun));
+  for (SequenceState& state : states) {
+    OCTAVO_RETURN_IF_ERROR(scheduler
+                               .Add({.prompt = {prompt.begin(), prompt.end()},
+                                     .state = &state,
+                                     .options = {.max_tokens = load.tokens + 1},
+                                     .tokenizer = nullptr,
+                                     .on_text = nullptr})
+                               .status());
+  }
+  scheduler.Step();
+  const auto start = Clock::now();
+  while (!scheduler.idle()) {
+    for (const Scheduler::Finished& finished : scheduler.Step())
+      OCTAVO_RETURN_IF_ERROR(finished.result.status());
+  }
+  OCTAVO_RETURN_IF_ERROR(pass->context().CheckCancelled());
+  return static_cast<double>(load.sequences * load.tokens) / SecondsSince(start);
+}
+
+double BytesPerWeight(const LinearLayer& layer) {
+  return layer.quantization.weights ? static_cast<double>(layer.quantization.weights->num_bits) / 8
+                                    : static_cast<double>(DTypeBytes(layer.model_dtype));
 }
 
 }  // namespace
 
-Result<ThroughputResult> MeasureThroughput(const Model& model, std::span<const TokenId> prompt,
-                                           int64_t decode_tokens, const Context& context) {
-  constexpr int kPrefills = 3;
-  ThroughputResult result;
-  result.prefill_tokens = std::ssize(prompt);
-  result.decode_tokens = decode_tokens;
-  for (int i = 0; i < kPrefills; ++i) {
+Result<double> MeasurePrefill(const Model& model, std::span<const TokenId> prompt, double seconds,
+                              const Context& context) {
+  constexpr int kTimes = 3;
+  double best = 0;
+  const auto start = Clock::now();
+  for (int i = 0; i < kTimes || SecondsSince(start) < seconds; ++i) {
     Session session(model, context, DType::kBF16);
-    auto start = std::chrono::steady_clock::now();
-    OCTAVO_ASSIGN_OR_RETURN(std::span<const float> logits, session.Feed(prompt));
-    result.prefill_tokens_per_second = std::max(
-        result.prefill_tokens_per_second, static_cast<double>(prompt.size()) / SecondsSince(start));
-    if (i + 1 < kPrefills) continue;
-    start = std::chrono::steady_clock::now();
-    for (int64_t t = 0; t < decode_tokens; ++t) {
-      const TokenId token = Argmax(logits);
-      OCTAVO_ASSIGN_OR_RETURN(logits, session.Feed({&token, 1}));
-    }
-    result.decode_tokens_per_second = static_cast<double>(decode_tokens) / SecondsSince(start);
+    const auto begin = Clock::now();
+    OCTAVO_RETURN_IF_ERROR(session.Feed(prompt).status());
+    best = std::max(best, static_cast<double>(prompt.size()) / SecondsSince(begin));
   }
-  return result;
+  return best;
+}
+
+Result<double> MeasureDecode(const Model& model, std::span<const TokenId> prompt,
+                             const DecodeLoad& load, double seconds, const Context& context) {
+  const int64_t positions = std::ssize(prompt) + load.tokens;
+  if (prompt.empty() || positions > model.spec.max_positions) {
+    return InvalidArgument(
+        fmt::format("a prompt of {} tokens and {} decoded behind it are more than the model's {} "
+                    "positions",
+                    prompt.size(), load.tokens, model.spec.max_positions));
+  }
+  Session session(model, context, DType::kBF16);
+  if (prompt.size() > 1)
+    OCTAVO_RETURN_IF_ERROR(session.Feed(prompt.first(prompt.size() - 1)).status());
+  ModelPass pass(model, context);
+  double best = 0;
+  const auto start = Clock::now();
+  do {
+    OCTAVO_ASSIGN_OR_RETURN(const double rate, DecodeOnce(&pass, prompt, load, session.state()));
+    best = std::max(best, rate);
+  } while (SecondsSince(start) < seconds);
+  return best;
+}
+
+int64_t BlockMultiplyAdds(const Model& model) {
+  int64_t sum = 0;
+  for (const Block& block : model.blocks) {
+    for (const LinearGroup* group : block.groups()) sum += group->n() * group->k();
+  }
+  return sum;
+}
+
+int64_t DecodeBytes(const Model& model, int64_t sequences, int64_t positions) {
+  double bytes = 0;
+  const auto add = [&](const LinearGroup& group) {
+    for (const LinearLayer& layer : group.layers)
+      bytes += BytesPerWeight(layer) * static_cast<double>(layer.n * layer.k);
+  };
+  for (const Block& block : model.blocks) {
+    for (const LinearGroup* group : block.groups()) add(*group);
+  }
+  add(model.head);
+  const int64_t kv_row = 2 * model.spec.kv_size() * DTypeBytes(DType::kBF16);
+  return static_cast<int64_t>(bytes) + sequences * positions * model.spec.num_layers * kv_row;
+}
+
+bool RunsInInt8(const Model& model) {
+  const auto int8 = [](const std::optional<QuantizationArgs>& args) {
+    return args && args->type == QuantizationType::kInt && args->num_bits == 8;
+  };
+  return std::all_of(model.blocks.begin(), model.blocks.end(), [&](const Block& block) {
+    const auto groups = block.groups();
+    return std::all_of(groups.begin(), groups.end(), [&](const LinearGroup* group) {
+      return std::all_of(group->layers.begin(), group->layers.end(), [&](const LinearLayer& layer) {
+        return int8(layer.quantization.weights) && int8(layer.quantization.input_activations);
+      });
+    });
+  });
 }
 
 }  // namespace octavo

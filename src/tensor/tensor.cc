@@ -2,7 +2,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
+
+#include "tensor/large_pages.h"
 
 namespace octavo {
 
@@ -10,22 +13,27 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
 
-}  // namespace
-
-void Tensor::AlignedDelete::operator()(std::byte* bytes) const {
-  std::free(bytes);
-}
-
-Tensor::Tensor(DType dtype, Shape shape) {
-  view_.dtype = dtype;
-  view_.shape = std::move(shape);
-  const auto size = static_cast<size_t>(view_.num_bytes());
-  const size_t rounded = (size + kAlignment) / kAlignment *
-                         kAlignment;  // never zero: data() of nothing is still a pointer
+std::shared_ptr<std::byte> AllocateAligned(size_t size) {
+  // Never zero: data() of nothing is still a pointer.
+  const size_t rounded = (size + kAlignment) / kAlignment * kAlignment;
   auto* bytes = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
   if (bytes == nullptr) throw std::bad_alloc();
-  bytes_.reset(bytes);
-  view_.bytes = bytes;
+  return {bytes, std::free};
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, Shape shape, std::shared_ptr<std::byte> (*allocate)(size_t size)) {
+  view_.dtype = dtype;
+  view_.shape = std::move(shape);
+  bytes_ = allocate(static_cast<size_t>(view_.num_bytes()));
+  view_.bytes = bytes_.get();
+}
+
+Tensor::Tensor(DType dtype, Shape shape) : Tensor(dtype, std::move(shape), AllocateAligned) {}
+
+Tensor Tensor::InLargePages(DType dtype, Shape shape) {
+  return Tensor(dtype, std::move(shape), AllocateInLargePages);
 }
 
 Tensor Tensor::Zeros(DType dtype, Shape shape) {

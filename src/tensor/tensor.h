@@ -81,9 +81,13 @@ struct TensorView {
 class Tensor {
  public:
   Tensor() = default;
+  Tensor(Tensor&&) = default;
+  Tensor& operator=(Tensor&&) = default;
   // Uninitialised elements. The shape must be checked (CheckedElements) where it comes from a file.
   Tensor(DType dtype, Shape shape);
   static Tensor Zeros(DType dtype, Shape shape);
+  // Uninitialised, in large pages: for weights, which are read from end to end for every token.
+  static Tensor InLargePages(DType dtype, Shape shape);
   static Tensor CopyOf(const TensorView& view);
   Tensor Clone() const { return CopyOf(view()); }
 
@@ -109,10 +113,9 @@ class Tensor {
   }
 
  private:
-  struct AlignedDelete {
-    void operator()(std::byte* bytes) const;
-  };
-  std::unique_ptr<std::byte[], AlignedDelete> bytes_;
+  Tensor(DType dtype, Shape shape, std::shared_ptr<std::byte> (*allocate)(size_t size));
+
+  std::shared_ptr<std::byte> bytes_;  // never shared: it also knows how its memory goes back
   TensorView view_;
 };
 

@@ -74,7 +74,7 @@ Int8Weights Int8Weights::Pack(std::span<const TensorView> parts, Isa isa, Thread
   const int64_t tile = weights.kernel_->column_tile;
   const int64_t tiles = DivideUp(weights.n_, tile);
   const int64_t groups = DivideUp(weights.k_, kInt8Group);
-  weights.packed_ = Tensor(DType::kU8, {tiles, groups, tile, kInt8Group});
+  weights.packed_ = Tensor::InLargePages(DType::kU8, {tiles, groups, tile, kInt8Group});
   weights.column_sums_ = Tensor(DType::kI32, {weights.n_});
   int32_t* sums = weights.column_sums_.mutable_data<int32_t>().data();
   auto* bytes = reinterpret_cast<uint8_t*>(weights.packed_.bytes());

@@ -7,9 +7,11 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "support/golden_files.h"
 
@@ -87,6 +89,72 @@ TEST(Sampler, FiltersAsTransformersDoes) {
     }
     for (size_t i = 0; i < wanted.size(); ++i)
       ASSERT_NEAR(found[i], wanted[i], 2e-6 + 2e-5 * wanted[i]) << i;
+  }
+}
+
+// Rows of the goldens whose parameters are all ours: the history they count is in setup.json.
+TEST(Sampler, PenalizesAsTransformersAndVllmDo) {
+  std::map<std::string, std::vector<float>> logits;
+  for (const Value& row : ReadLines("sampling/logits.jsonl")) {
+    const std::vector<double> values = ReadVector(*row.Find("values"));
+    logits[row.Find("name")->as_string()] = std::vector<float>(values.begin(), values.end());
+  }
+  const std::string setup_path = testing::TestData("sampling/setup.json").string();
+  const Value setup = ParseJson(ReadFile(setup_path).value(), setup_path).value();
+  std::vector<int32_t> said;
+  for (const Value& token : setup.Find("history")->as_array())
+    said.push_back(static_cast<int32_t>(token.as_int()));
+  const auto prompt_length = static_cast<size_t>(setup.Find("prompt_length")->as_int());
+
+  const std::vector<Value> cases = ReadLines("sampling/penalties.jsonl");
+  ASSERT_EQ(cases.size(), 26U);
+  for (const Value& row : cases) {
+    SCOPED_TRACE(row.Find("logits")->as_string() + " " + WriteJson(*row.Find("parameters")));
+    const Value& parameters = *row.Find("parameters");
+    const SamplingParams params{
+        .temperature = parameters.GetDouble("temperature", 1.0).value(),
+        .top_p = parameters.GetDouble("top_p", 1.0).value(),
+        .repetition_penalty = parameters.GetDouble("repetition_penalty", 1.0).value(),
+        .frequency_penalty = parameters.GetDouble("frequency_penalty", 0.0).value(),
+        .presence_penalty = parameters.GetDouble("presence_penalty", 0.0).value()};
+    std::vector<float> penalized = logits.at(row.Find("logits")->as_string());
+    const std::span<const int32_t> all(said);
+    TokenHistory history(all.first(prompt_length));
+    for (const int32_t token : all.subspan(prompt_length)) history.Add(token);
+    history.Penalize(params, penalized);
+    std::vector<double> found(penalized.size(), 0.0);
+    for (const Candidate& candidate : FilterLogits(penalized, params))
+      found[static_cast<size_t>(candidate.token)] = candidate.probability;
+    const std::vector<double> wanted = ReadVector(*row.Find("probabilities"));
+    for (size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(found[i], wanted[i], 2e-6 + 2e-5 * wanted[i]) << i;
+  }
+}
+
+TEST(Sampler, LogprobsAreThoseOfTheSoftmax) {
+  const std::vector<float> logits = {1, 3, 2, 3};
+  const TokenLogprob found = ComputeLogprob(logits, 2, 3);
+  const double log_sum = std::log(std::exp(1.0) + 2 * std::exp(3.0) + std::exp(2.0));
+  EXPECT_NEAR(found.logprob, 2 - log_sum, 1e-12);
+  ASSERT_EQ(found.top.size(), 3U);
+  EXPECT_EQ(found.top[0].token, 1);
+  EXPECT_EQ(found.top[1].token, 3);
+  EXPECT_EQ(found.top[2].token, 2);
+  EXPECT_NEAR(found.top[0].logprob, 3 - log_sum, 1e-12);
+  EXPECT_EQ(ComputeLogprob(logits, 0, 100).top.size(), 4U);
+  EXPECT_TRUE(ComputeLogprob(logits, 0, 0).top.empty());
+}
+
+TEST(Sampler, TheLargestIsFoundWhereverItIs) {
+  for (const size_t size : {1U, 15U, 17U, 1024U, 1025U, 5000U}) {
+    for (const size_t place : {size_t{0}, size / 2, size - 1}) {
+      std::vector<float> logits(size, -2.0F);
+      logits[place] = -1.0F;
+      EXPECT_EQ(Argmax(logits), static_cast<int32_t>(place)) << size;
+      ASSERT_OK(CheckLogits(logits));
+      logits[place] = std::nanf("");
+      EXPECT_FALSE(CheckLogits(logits).ok()) << size << " " << place;
+    }
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace octavo {
 namespace {
@@ -80,6 +82,24 @@ TEST(Tensor, EmptyShapesAndScalars) {
   EXPECT_TRUE(none.data<int64_t>().empty());
   EXPECT_EQ(Tensor::CopyOf(none).shape(), (Shape{0, 7}));
   EXPECT_EQ(Tensor::Zeros(DType::kU8, {}).elements(), 1);
+}
+
+TEST(Tensor, LargePagesAreSharedByNeighboursAndOutliveThem) {
+  std::vector<Tensor> tensors;
+  for (int64_t i = 0; i < 40; ++i) {
+    tensors.push_back(Tensor::InLargePages(DType::kI32, {i % 7 == 3 ? 3'000'000 : 40'000 + i}));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(tensors.back().bytes()) % 64, 0U);
+    const std::span<int32_t> values = tensors.back().mutable_data<int32_t>();
+    std::fill(values.begin(), values.end(), static_cast<int32_t>(i));
+  }
+  for (size_t i = 0; i < tensors.size(); i += 2) tensors[i] = Tensor();
+  for (size_t i = 1; i < tensors.size(); i += 2) {
+    const std::span<const int32_t> values = tensors[i].data<int32_t>();
+    EXPECT_TRUE(std::all_of(values.begin(), values.end(),
+                            [&](int32_t value) { return value == static_cast<int32_t>(i); }))
+        << i;
+  }
+  EXPECT_FALSE(Tensor::InLargePages(DType::kF32, {0}).empty());
 }
 
 TEST(Tensor, SixteenBitsStandForBothHalves) {
