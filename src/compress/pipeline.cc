@@ -274,7 +274,10 @@ Status Make(const Run& run, const Context& context) {
 // What was stopped from outside can go on; what the input refuses cannot, and leaves nothing.
 Status KeepOrRemove(const Status& status, const Journal& journal, int64_t num_blocks,
                     const WorkFolder& folder) {
-  if (status.code() == StatusCode::kCorruptFile) return status;  // its owner decides
+  // About files, not about the work: their owner decides.
+  const bool about_files =
+      status.code() == StatusCode::kCorruptFile || status.code() == StatusCode::kAlreadyExists;
+  if (about_files && !journal.done().empty()) return status;
   const bool from_outside =
       status.code() == StatusCode::kCancelled || status.code() == StatusCode::kIo;
   if (!from_outside || journal.done().empty()) {

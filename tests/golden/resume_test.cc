@@ -256,6 +256,22 @@ TEST_F(Resume, DamagedLeftoversAreRefusedWithTheRemedy) {
   EXPECT_TRUE(Run(options).ok());
 }
 
+TEST_F(Resume, ARunThatForgetsForceDoesNotCostTheWork) {
+  QuantizeOptions options = Options("out");
+  ASSERT_OK(Run(options));
+  const auto expected = Content(options.out);
+  options.force = true;
+  ASSERT_EQ(RunKilled(options, 2), kKilled);
+  options.force = false;
+  EXPECT_EQ(Run(options).status().code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(Content(options.out), expected);
+  options.force = true;
+  CountingProgress rest;
+  ASSERT_OK(Run(options, rest));
+  EXPECT_EQ(rest.steps(), kSteps - 2);
+  EXPECT_EQ(Content(options.out), expected);
+}
+
 TEST_F(Resume, AFolderThatIsNotOursIsNotCleared) {
   QuantizeOptions options = Options("out");
   fs::create_directories(Unfinished(options));
