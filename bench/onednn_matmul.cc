@@ -46,6 +46,7 @@ struct OnednnMatmul::Primitive {
   int threads;
   dnnl::engine engine;
   dnnl::stream stream;
+  Tensor packed;  // w as oneDNN wants it, in large pages as ours is
   memory x;
   memory w;
   memory y;
@@ -78,13 +79,15 @@ std::unique_ptr<OnednnMatmul> OnednnMatmul::Make(const TensorView& w, std::span<
     omp_set_num_threads(threads);
     const dnnl::matmul::primitive_desc desc({x_desc, w_desc, y_desc}, attributes, engine);
     memory stored({{k, n}, type, memory::format_tag::ba}, engine, MutableBytes(w));
-    memory packed(desc.weights_desc(), engine);
+    Tensor bytes =
+        Tensor::InLargePages(DType::kU8, {static_cast<int64_t>(desc.weights_desc().get_size())});
+    memory packed(desc.weights_desc(), engine, bytes.bytes());
     dnnl::reorder(stored, packed).execute(stream, stored, packed);
     stream.wait();
     omp_set_num_threads(1);
-    return std::unique_ptr<OnednnMatmul>(new OnednnMatmul(std::make_unique<Primitive>(
-        Primitive{threads, engine, stream, memory(x_desc, engine, MutableBytes(x)), packed,
-                  memory(y_desc, engine, y), dnnl::matmul(desc)})));
+    return std::unique_ptr<OnednnMatmul>(new OnednnMatmul(std::make_unique<Primitive>(Primitive{
+        threads, engine, stream, std::move(bytes), memory(x_desc, engine, MutableBytes(x)), packed,
+        memory(y_desc, engine, y), dnnl::matmul(desc)})));
   } catch (const dnnl::error&) {
     return nullptr;
   }
