@@ -18,6 +18,7 @@ find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(libedit REQUIRED IMPORTED_TARGET libedit)
 
 if(OCTAVO_TESTS)
   find_package(GTest REQUIRED)

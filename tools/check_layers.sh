@@ -36,6 +36,7 @@ omp[.]h            kernels
 immintrin[.]h      kernels+h tensor+h
 Eigen/             compress
 CLI/               apps
+histedit[.]h       apps
 '
 
 # What the operating system offers (stdio.h: renameat2), beside the C++ standard library (whose headers have neither "." nor "/").

@@ -8,11 +8,12 @@
 namespace octavo {
 
 extern const Command kBenchKernelsCommand;
+extern const Command kBenchModelCommand;
 
 namespace {
 
 // What can be measured, each a command of its own.
-constexpr const Command* kMeasurements[] = {&kBenchKernelsCommand};
+constexpr const Command* kMeasurements[] = {&kBenchKernelsCommand, &kBenchModelCommand};
 
 CommandBody Add(CLI::App& app) {
   app.description(

@@ -1,14 +1,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 
 #include "apps/command.h"
+#include "apps/generation_flags.h"
 #include "base/json.h"
+#include "runtime/conversation.h"
 #include "runtime/load.h"
-#include "runtime/session.h"
 #include "text/chat_template.h"
-#include "text/dataset.h"
 #include "text/tokenizer.h"
 
 namespace octavo {
@@ -25,29 +26,51 @@ struct Options {
   GenerateOptions generate;
 };
 
-Result<std::vector<TokenId>> EncodePrompt(const Options& options, const Tokenizer& tokenizer) {
-  if (!options.chat) return tokenizer.Encode(options.prompt, /*add_special_tokens=*/true);
-  OCTAVO_ASSIGN_OR_RETURN(const ChatTemplate chat_template, ChatTemplate::Load(options.model));
-  Value messages = Value::MakeArray();
-  const auto add = [&](std::string_view role, const std::string& content) {
-    Value message = Value::MakeObject();
-    message.Set("role", role);
-    message.Set("content", content);
-    messages.as_array().push_back(std::move(message));
-  };
-  if (!options.system.empty()) add("system", options.system);
-  add("user", options.prompt);
-  Value variables = Value::MakeObject();
-  variables.Set("add_generation_prompt", true);
-  return EncodeChat(tokenizer, chat_template, messages, variables);
+using OnText = std::function<void(std::string_view)>;
+
+Result<GenerateResult> Generate(const Options& options, const Model& model,
+                                const Tokenizer& tokenizer, const OnText& on_text,
+                                const Context& context) {
+  if (options.chat) {
+    OCTAVO_ASSIGN_OR_RETURN(const ChatTemplate chat_template, ChatTemplate::Load(options.model));
+    Conversation conversation(model, tokenizer, chat_template, context);
+    conversation.Start(options.system);
+    return conversation.Ask(options.prompt, options.generate, on_text);
+  }
+  OCTAVO_ASSIGN_OR_RETURN(const std::vector<TokenId> prompt,
+                          tokenizer.Encode(options.prompt, /*add_special_tokens=*/true));
+  Session session(model, context, DType::kBF16);
+  return session.Generate(prompt, options.generate, tokenizer, on_text);
 }
 
-Value ToJson(const GenerateResult& result) {
+Value ToJson(const std::vector<TokenLogprob>& logprobs, const GenerateResult& result,
+             const Tokenizer& tokenizer) {
+  const auto entry = [&](TokenId token, double logprob) {
+    Value json = Value::MakeObject();
+    json.Set("id", int64_t{token});
+    json.Set("token", tokenizer.IdToToken(token).value_or(""));
+    json.Set("logprob", logprob);
+    return json;
+  };
+  Value::Array rows;
+  for (size_t i = 0; i < logprobs.size(); ++i) {
+    Value row = entry(result.tokens[i], logprobs[i].logprob);
+    Value::Array top;
+    for (const auto& likely : logprobs[i].top) top.push_back(entry(likely.token, likely.logprob));
+    row.Set("top_logprobs", std::move(top));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Value ToJson(const GenerateResult& result, const GenerateOptions& options,
+             const Tokenizer& tokenizer) {
   Value json = Value::MakeObject();
   json.Set("text", result.text);
   Value::Array tokens;
   for (TokenId token : result.tokens) tokens.push_back(int64_t{token});
   json.Set("tokens", std::move(tokens));
+  if (options.want_logprobs) json.Set("logprobs", ToJson(result.logprobs, result, tokenizer));
   json.Set("finish_reason", FinishReasonName(result.finish_reason));
   json.Set("prompt_tokens", result.prompt_tokens);
   json.Set("prefill_seconds", result.prefill_seconds);
@@ -55,38 +78,40 @@ Value ToJson(const GenerateResult& result) {
   return json;
 }
 
-void LogSpeed(const GenerateResult& result, Logger& log) {
-  const auto rate = [](int64_t tokens, double seconds) {
-    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0;
+// "token  logprob  most likely ones", a line a token.
+std::string LogprobLines(const GenerateResult& result, const Tokenizer& tokenizer) {
+  const auto text = [&](TokenId token) {
+    return WriteJson(tokenizer.IdToToken(token).value_or(""));
   };
-  log.Info(fmt::format(
-      "prompt {} tokens, {:.0f} tokens/s; answer {} tokens, {:.1f} tokens/s; ended by {}",
-      result.prompt_tokens, rate(result.prompt_tokens, result.prefill_seconds),
-      result.tokens.size(), rate(std::ssize(result.tokens) - 1, result.decode_seconds),
-      FinishReasonName(result.finish_reason)));
+  std::string lines;
+  for (size_t i = 0; i < result.logprobs.size(); ++i) {
+    lines += fmt::format("{:<20} {:9.4f} ", text(result.tokens[i]), result.logprobs[i].logprob);
+    for (const auto& likely : result.logprobs[i].top)
+      lines += fmt::format("  {} {:.4f}", text(likely.token), likely.logprob);
+    lines += "\n";
+  }
+  return lines;
 }
 
 Status Run(Options& options, const Context& context) {
   OCTAVO_RETURN_IF_ERROR(options.generate.sampling.Check());
   OCTAVO_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Load(options.model));
-  OCTAVO_ASSIGN_OR_RETURN(const std::vector<TokenId> prompt, EncodePrompt(options, tokenizer));
   OCTAVO_ASSIGN_OR_RETURN(const auto loaded, LoadModel(options.model, {}, context));
   if (!options.ignore_eos) {
     OCTAVO_ASSIGN_OR_RETURN(options.generate.eos_tokens,
                             ReadEosTokens(options.model, loaded->checkpoint().config()));
   }
-  Session session(loaded->model(), context, DType::kBF16);
   const auto stream = [&](std::string_view text) {
     if (!options.json) Print(text);
   };
   OCTAVO_ASSIGN_OR_RETURN(const GenerateResult result,
-                          session.Generate(prompt, options.generate, tokenizer, stream));
+                          Generate(options, loaded->model(), tokenizer, stream, context));
   if (options.json) {
-    Print(WriteJson(ToJson(result), {.indent = 2}) + "\n");
+    Print(WriteJson(ToJson(result, options.generate, tokenizer), {.indent = 2}) + "\n");
   } else {
-    Print("\n");
+    Print("\n" + LogprobLines(result, tokenizer));
   }
-  LogSpeed(result, context.log);
+  context.log.Info(SpeedLine(result));
   if (result.finish_reason == FinishReason::kCancelled) return Cancelled("stopped on request");
   return OkStatus();
 }
@@ -99,28 +124,21 @@ CommandBody Add(CLI::App& app) {
       "  octavo generate model --chat -p \"Name three rivers\" --temperature 0.7 --top-p 0.9 "
       "--seed 1");
   auto options = std::make_shared<Options>();
-  SamplingParams& sampling = options->generate.sampling;
   app.add_option("model", options->model, "The checkpoint folder")->required();
   app.add_option("-p,--prompt", options->prompt, "The text to continue")->required();
   app.add_flag("--chat", options->chat,
                "Apply the model's chat template: the prompt is a user's message");
   app.add_option("--system", options->system, "A system message before it (with --chat)");
-  app.add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens to generate at most")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--temperature", sampling.temperature, "0 takes the most likely token")
-      ->capture_default_str();
-  app.add_option("--top-k", sampling.top_k, "Draw from the k most likely tokens; 0: all")
-      ->capture_default_str();
-  app.add_option("--top-p", sampling.top_p,
-                 "Draw from the most likely tokens that reach this probability")
-      ->capture_default_str();
-  app.add_option("--min-p", sampling.min_p,
-                 "Drop tokens less likely than this share of the most likely one")
-      ->capture_default_str();
-  app.add_option("--seed", sampling.seed, "Seed of the draws")->capture_default_str();
-  app.add_option("--stop", options->generate.stop,
-                 "End before this text (may be given several times)");
+  AddGenerationFlags(app, &options->generate);
+  app.add_option_function<int64_t>(
+         "--logprobs",
+         [options](int64_t count) {
+           options->generate.want_logprobs = true;
+           options->generate.top_logprobs = count;
+         },
+         "Also give each token's log-probability, and this many of the most likely tokens (the "
+         "model's own, before penalties and temperature)")
+      ->check(CLI::Range(0, 1000));
   app.add_flag("--ignore-eos", options->ignore_eos, "Go on after the end-of-text token");
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) { return Run(*options, context); };

@@ -25,6 +25,8 @@ TEST(Cli, HelpTeachesAndEndsWell) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
                                                     {"quantize", "--help"},
                                                     {"generate", "--help"},
+                                                    {"chat", "--help"},
+                                                    {"bench", "model", "--help"},
                                                     {"perplexity", "--help"}}) {
     const Outcome outcome = RunOctavo(arguments);
     EXPECT_EQ(outcome.exit_code, 0);
