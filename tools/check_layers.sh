@@ -40,7 +40,7 @@ histedit[.]h       apps
 '
 
 # What the operating system offers (stdio.h: renameat2), beside the C++ standard library (whose headers have neither "." nor "/").
-readonly SYSTEM='^(sys/|netinet/|arpa/|linux/|(dlfcn|fcntl|netdb|poll|pthread|sched|signal|stdio|termios|unistd)[.]h$)'
+readonly SYSTEM='^(sys/|netinet/|arpa/|linux/|(dlfcn|fcntl|malloc|netdb|poll|pthread|sched|signal|stdio|termios|unistd)[.]h$)'
 
 folders=()
 for folder in src include bench; do [[ -d $folder ]] && folders+=("$folder"); done

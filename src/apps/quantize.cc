@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -7,8 +6,10 @@
 #include "apps/command.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/usage.h"
 #include "compress/pipeline.h"
 #include "compress/recipe.h"
+#include "compress/report.h"
 
 namespace octavo {
 
@@ -137,14 +138,11 @@ CommandBody Add(CLI::App& app) {
                                   : options->propagate == "weights" ? Propagate::kWeights
                                                                     : Propagate::kNone;
     options->quantize.dataset.shuffle = !options->no_shuffle;
-    // Where memory counts, each block's matrices go back to the system when they are freed. By
-    // itself glibc begins to keep blocks of their size, and what it keeps grows from block to
-    // block.
-    if (options->quantize.memory_bytes > 0) mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    if (options->quantize.memory_bytes > 0) ReturnFreedMemory();
     OCTAVO_ASSIGN_OR_RETURN(const QuantizationReport report,
                             Quantize(options->quantize, parsed, context));
     if (options->json) {
-      Print(WriteJson(report.ToJson(), {.indent = 2}) + "\n");
+      Print(WriteJson(ToJson(report), {.indent = 2}) + "\n");
     } else {
       PrintSummary(*options, report);
     }

@@ -1,5 +1,6 @@
 #include "base/usage.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <fstream>
@@ -38,6 +39,11 @@ int64_t CurrentRssBytes() {
 
 void ResetPeakRss() {
   std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+void ReturnFreedMemory() {
+  constexpr int kLarge = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
 }
 
 }  // namespace octavo

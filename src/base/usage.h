@@ -13,4 +13,9 @@ int64_t CurrentRssBytes();  // resident set now
 // the start.
 void ResetPeakRss();
 
+// From now on large blocks go back to the system when they are freed. By itself the C library
+// begins to keep blocks of the sizes it sees, and where these vary, what it keeps grows. For the
+// whole process; costs some page faults.
+void ReturnFreedMemory();
+
 }  // namespace octavo

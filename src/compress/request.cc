@@ -1,16 +1,13 @@
 #include "compress/request.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 
-#include <array>
-#include <fstream>
-#include <memory>
 #include <set>
 
 #include "base/cpu.h"
 #include "base/json.h"
+#include "io/sha256.h"
 
 namespace octavo {
 
@@ -37,25 +34,6 @@ Value DescribeModel(const Checkpoint& checkpoint) {
   Value files = Value::MakeObject();
   for (const fs::path& path : paths) files.Set(path.filename().string(), DescribeFile(path));
   return files;
-}
-
-Result<std::string> Sha256(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path.string() + ": cannot open");
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> hash(EVP_MD_CTX_new(),
-                                                                     EVP_MD_CTX_free);
-  bool ok = hash != nullptr && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1;
-  std::vector<char> piece(size_t{1} << 20);
-  while (ok && (file.read(piece.data(), std::ssize(piece)) || file.gcount() > 0)) {
-    ok = EVP_DigestUpdate(hash.get(), piece.data(), static_cast<size_t>(file.gcount())) == 1;
-  }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  ok = ok && EVP_DigestFinal_ex(hash.get(), digest.data(), &size) == 1;
-  if (!ok) return Internal("sha256 of " + path.string() + " failed");
-  std::string text = "sha256 ";
-  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
 }
 
 // For messages: a recipe is long.
@@ -95,8 +73,8 @@ Result<Value> DescribeRequest(const QuantizeOptions& options, const Recipe& reci
   request.Set("model", DescribeModel(checkpoint));
   request.Set("max_shard_size", options.max_shard_bytes);
   if (options.calibration.empty()) return request;
-  OCTAVO_ASSIGN_OR_RETURN(const std::string sha, Sha256(options.calibration));
-  request.Set("calibration", sha);
+  OCTAVO_ASSIGN_OR_RETURN(const std::string sha, Sha256OfFile(options.calibration));
+  request.Set("calibration", "sha256 " + sha);
   request.Set("num_samples", options.dataset.num_samples);
   request.Set("max_length", options.dataset.max_length);
   request.Set("shuffle", options.dataset.shuffle);
