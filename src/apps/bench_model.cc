@@ -19,8 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// For each roof, unless the measurements themselves are shorter.
+// For each roof; less where the measurements themselves are shorter.
 constexpr double kRoofSeconds = 0.5;
+constexpr double kLeastRoofSeconds = 0.01;
 
 struct Options {
   std::string model;
@@ -87,7 +88,7 @@ Result<DecodeRate> MeasureBatch(const Options& options, int64_t sequences, const
 // The roofs come last: their buffers are no memory of the model.
 void CompareWithRoofs(const Options& options, const Model& model, const Context& context,
                       Measured* measured) {
-  const double seconds = std::min(kRoofSeconds, options.seconds);
+  const double seconds = std::clamp(options.seconds, kLeastRoofSeconds, kRoofSeconds);
   measured->roofs = MeasureArithmetic(seconds, context);
   measured->footprint = DecodeBytes(model, 1, options.context + options.decode / 2);
   measured->read_rate = MeasureReadRate(measured->footprint, seconds, context);
