@@ -1,22 +1,25 @@
 # One warnings target and three helpers: octavo_library, octavo_test, octavo_isa_sources.
 add_library(octavo_options INTERFACE)
 target_compile_features(octavo_options INTERFACE cxx_std_20)
-target_include_directories(octavo_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
-target_compile_options(
-  octavo_options
-  INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wold-style-cast -Wundef -Wnon-virtual-dtor -Wdouble-promotion
-            # a*b+c is fused only where the code says so, or results would differ between compilers
-            -ffp-contract=off)
-# GCC 12 warns of overlapping copies in "x" + std::string that cannot happen (GCC bug 105651).
-target_compile_options(octavo_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+target_include_directories(
+  octavo_options INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>"
+                           "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>")
+# A program that embeds the library keeps its own warnings.
+set(octavo_flags
+    -Wall -Wextra -Wshadow -Wconversion -Wold-style-cast -Wundef -Wnon-virtual-dtor -Wdouble-promotion
+    # a*b+c is fused only where the code says so, or results would differ between compilers
+    -ffp-contract=off
+    # GCC 12 warns of overlapping copies in "x" + std::string that cannot happen (GCC bug 105651).
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(OCTAVO_WERROR)
-  target_compile_options(octavo_options INTERFACE -Werror)
+  list(APPEND octavo_flags -Werror)
 endif()
 if(OCTAVO_SANITIZE)
-  target_compile_options(octavo_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
-                                                  -fno-omit-frame-pointer)
-  target_link_options(octavo_options INTERFACE -fsanitize=address,undefined)
+  list(APPEND octavo_flags -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(octavo_options INTERFACE "$<BUILD_INTERFACE:-fsanitize=address,undefined>")
 endif()
+target_compile_options(octavo_options INTERFACE "$<BUILD_INTERFACE:${octavo_flags}>")
+unset(octavo_flags)
 
 # octavo_library(<folder> SOURCES ... DEPS <folders> LIBS <third-party targets, private>)
 function(octavo_library name)
@@ -24,6 +27,7 @@ function(octavo_library name)
   list(TRANSFORM ARG_DEPS PREPEND octavo_)
   add_library(octavo_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(octavo_${name} PUBLIC octavo_options ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+  set_property(GLOBAL APPEND PROPERTY OCTAVO_LIBRARIES octavo_${name})  # for cmake --install
 endfunction()
 
 # octavo_test(<name> SOURCES ... DEPS <folders> [LABEL fast|slow] [LIBS ...]): one gtest program, one ctest entry a test.

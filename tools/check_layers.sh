@@ -15,7 +15,7 @@ model
 convert runtime
 eval
 compress
-server
+api server
 bench
 apps
 '

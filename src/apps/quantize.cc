@@ -23,7 +23,7 @@ struct Options {
   std::string recipe;
   RecipeFlags flags;
   std::string method = "gptq";
-  std::string propagate = "weights";
+  std::string propagate = "full";
   bool no_shuffle = false;
   bool json = false;
 };
@@ -75,9 +75,11 @@ CommandBody Add(CLI::App& app) {
       "  octavo quantize model -o out --scheme W8A8 --smoothquant 0.8 --calibration chats.jsonl\n"
       "  octavo quantize model -o out --scheme W8A8 --method rtn                       (needs no "
       "data)\n\n"
-      "Calibration data: one JSON object a line with \"messages\" (the chat template is applied), "
-      "\"text\" or\n"
-      "\"input_ids\"; or a plain .txt file, cut into pieces of --max-length tokens.\n"
+      "Calibration data: rows of a .jsonl, .json or .csv file with \"messages\" or "
+      "\"conversations\" (the chat\ntemplate is applied), \"text\" or \"input_ids\"; or a .txt "
+      "file, cut into pieces of --max-length tokens.\nAny of them may be packed (.gz). For "
+      "Parquet: "
+      "tools/fetch-data.\n"
       "An interrupted run (Ctrl-C, a crash, a full disk) goes on when the same command is given "
       "again.\n"
       "Recipes are llm-compressor's YAML (docs/recipes.md): QuantizationModifier, GPTQModifier, "
@@ -101,7 +103,8 @@ CommandBody Add(CLI::App& app) {
   app.add_option("--ignore", options->flags.ignore, "Layers to leave alone: names or re:patterns")
       ->excludes(recipe)
       ->capture_default_str();
-  app.add_option("--calibration", options->calibration, "Calibration data (.jsonl or .txt)");
+  app.add_option("--calibration", options->calibration,
+                 "Calibration data (.jsonl, .json, .csv or .txt, also .gz)");
   app.add_option("--num-samples", dataset.num_samples, "Calibration samples to use")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "compress/block_work.h"
 #include "compress/plan.h"
-#include "compress/report.h"
 #include "io/checkpoint_writer.h"
+#include "octavo/quantize.h"
 #include "runtime/load.h"
 
 namespace octavo {

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "compress/pipeline.h"
 #include "compress/plan.h"
-#include "compress/report.h"
+#include "octavo/quantize.h"
 #include "text/dataset.h"
 
 namespace octavo {

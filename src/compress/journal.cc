@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "compress/report.h"
 #include "compress/request.h"
 #include "io/descriptor.h"
 
@@ -44,7 +45,7 @@ Value ToJson(const DoneBlock& block) {
   Value::Array tensors(block.tensors.begin(), block.tensors.end());
   json.Set("tensors", std::move(tensors));
   Value::Array layers;
-  for (const LayerReport& layer : block.layers) layers.push_back(layer.ToJson());
+  for (const LayerReport& layer : block.layers) layers.push_back(ToJson(layer));
   json.Set("layers", std::move(layers));
   json.Set("seconds", block.seconds);
   json.Set("cpu_seconds", block.cpu_seconds);
@@ -62,7 +63,7 @@ Result<DoneBlock> ParseDoneBlock(const Value& json) {
     block.tensors.push_back(name.as_string());
   }
   for (const Value& layer : layers->as_array()) {
-    OCTAVO_ASSIGN_OR_RETURN(LayerReport report, LayerReport::FromJson(layer));
+    OCTAVO_ASSIGN_OR_RETURN(LayerReport report, LayerReportFromJson(layer));
     block.layers.push_back(std::move(report));
   }
   OCTAVO_ASSIGN_OR_RETURN(block.seconds, json.GetDouble("seconds", 0));

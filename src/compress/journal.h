@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/value.h"
-#include "compress/report.h"
 #include "io/work_folder.h"
+#include "octavo/quantize.h"
 
 namespace octavo {
 

@@ -4,7 +4,7 @@
 #include "base/context.h"
 #include "base/status.h"
 #include "compress/block_work.h"
-#include "compress/report.h"
+#include "octavo/quantize.h"
 
 namespace octavo {
 

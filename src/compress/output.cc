@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "compress/report.h"
 #include "io/passive_files.h"
 #include "quant/scheme.h"
 #include "tensor/convert.h"
@@ -183,7 +184,7 @@ Status VerifyOutput(const std::filesystem::path& folder, const LoadedModel& sour
 
 Status WriteReport(const QuantizationReport& report, const std::filesystem::path& folder) {
   return WriteFileAtomically(folder / "quantization_report.json",
-                             WriteJson(report.ToJson(), {.indent = 2}) + "\n");
+                             WriteJson(ToJson(report), {.indent = 2}) + "\n");
 }
 
 }  // namespace octavo

@@ -8,9 +8,9 @@
 #include "base/status.h"
 #include "compress/plan.h"
 #include "compress/recipe.h"
-#include "compress/report.h"
 #include "io/checkpoint.h"
 #include "io/checkpoint_writer.h"
+#include "octavo/quantize.h"
 #include "runtime/load.h"
 #include "text/dataset.h"
 

@@ -17,6 +17,7 @@
 #include "compress/journal.h"
 #include "compress/output.h"
 #include "compress/plan.h"
+#include "compress/report.h"
 #include "compress/request.h"
 #include "compress/static_inputs.h"
 #include "io/checkpoint_writer.h"
@@ -36,8 +37,8 @@ Result<Dataset> ReadCalibration(const QuantizeOptions& options, const Quantizati
   if (!plan.needs_data()) return Dataset();
   if (options.calibration.empty()) {
     return InvalidArgument(
-        fmt::format("the recipe needs calibration data (for {}): give --calibration FILE (JSON "
-                    "lines with \"messages\", \"text\" or \"input_ids\")",
+        fmt::format("the recipe needs calibration data (for {}): give --calibration FILE (rows "
+                    "with \"messages\", \"conversations\", \"text\" or \"input_ids\")",
                     fmt::join(plan.needed_by, ", ")));
   }
   const bool has_tokenizer = std::filesystem::exists(options.model / "tokenizer.json");
@@ -304,7 +305,7 @@ std::optional<Result<QuantizationReport>> FinishedBefore(const Journal& journal,
   if (!text.ok()) return text.status();
   const auto json = ParseJson(*text, path.string());
   if (!json.ok()) return json.status();
-  return QuantizationReport::FromJson(*json);
+  return QuantizationReportFromJson(*json);
 }
 
 }  // namespace

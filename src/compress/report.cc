@@ -4,17 +4,17 @@
 
 namespace octavo {
 
-Value LayerReport::ToJson() const {
+Value ToJson(const LayerReport& report) {
   Value json = Value::MakeObject();
-  json.Set("name", name);
-  json.Set("method", method);
-  json.Set("error_to_nearest", error_to_nearest);
-  json.Set("error", error);
-  if (!note.empty()) json.Set("note", note);
+  json.Set("name", report.name);
+  json.Set("method", report.method);
+  json.Set("error_to_nearest", report.error_to_nearest);
+  json.Set("error", report.error);
+  if (!report.note.empty()) json.Set("note", report.note);
   return json;
 }
 
-Result<LayerReport> LayerReport::FromJson(const Value& json) {
+Result<LayerReport> LayerReportFromJson(const Value& json) {
   LayerReport report;
   OCTAVO_ASSIGN_OR_RETURN(report.name, json.RequireString("name"));
   OCTAVO_ASSIGN_OR_RETURN(report.method, json.RequireString("method"));
@@ -24,13 +24,13 @@ Result<LayerReport> LayerReport::FromJson(const Value& json) {
   return report;
 }
 
-Value Estimate::ToJson() const {
+Value ToJson(const Estimate& estimate) {
   Value json = Value::MakeObject();
-  json.Set("seconds", seconds);
-  json.Set("memory_bytes", memory_bytes);
-  json.Set("output_bytes", output_bytes);
-  json.Set("work_bytes", work_bytes);
-  json.Set("hidden_in_memory", hidden_in_memory);
+  json.Set("seconds", estimate.seconds);
+  json.Set("memory_bytes", estimate.memory_bytes);
+  json.Set("output_bytes", estimate.output_bytes);
+  json.Set("work_bytes", estimate.work_bytes);
+  json.Set("hidden_in_memory", estimate.hidden_in_memory);
   return json;
 }
 
@@ -39,24 +39,24 @@ int64_t QuantizationReport::layers_with_notes() const {
                        [](const LayerReport& layer) { return !layer.note.empty(); });
 }
 
-Value QuantizationReport::ToJson() const {
+Value ToJson(const QuantizationReport& report) {
   Value json = Value::MakeObject();
-  json.Set("samples", samples);
-  json.Set("tokens", tokens);
-  json.Set("truncated_samples", truncated_samples);
-  json.Set("source_bytes", source_bytes);
-  json.Set("output_bytes", output_bytes);
-  json.Set("seconds", seconds);
-  json.Set("cpu_seconds", cpu_seconds);
-  json.Set("peak_rss_bytes", peak_rss_bytes);
+  json.Set("samples", report.samples);
+  json.Set("tokens", report.tokens);
+  json.Set("truncated_samples", report.truncated_samples);
+  json.Set("source_bytes", report.source_bytes);
+  json.Set("output_bytes", report.output_bytes);
+  json.Set("seconds", report.seconds);
+  json.Set("cpu_seconds", report.cpu_seconds);
+  json.Set("peak_rss_bytes", report.peak_rss_bytes);
   Value::Array layer_values;
-  for (const LayerReport& layer : layers) layer_values.push_back(layer.ToJson());
+  for (const LayerReport& layer : report.layers) layer_values.push_back(ToJson(layer));
   json.Set("layers", std::move(layer_values));
-  if (estimate) json.Set("estimate", estimate->ToJson());
+  if (report.estimate) json.Set("estimate", ToJson(*report.estimate));
   return json;
 }
 
-Result<QuantizationReport> QuantizationReport::FromJson(const Value& json) {
+Result<QuantizationReport> QuantizationReportFromJson(const Value& json) {
   QuantizationReport report;
   OCTAVO_ASSIGN_OR_RETURN(report.samples, json.RequireInt("samples"));
   OCTAVO_ASSIGN_OR_RETURN(report.tokens, json.RequireInt("tokens"));
@@ -69,7 +69,7 @@ Result<QuantizationReport> QuantizationReport::FromJson(const Value& json) {
   const Value* layers = json.Find("layers");
   if (layers == nullptr || !layers->is_array()) return CorruptFile("no list of layers");
   for (const Value& layer : layers->as_array()) {
-    OCTAVO_ASSIGN_OR_RETURN(LayerReport parsed, LayerReport::FromJson(layer));
+    OCTAVO_ASSIGN_OR_RETURN(LayerReport parsed, LayerReportFromJson(layer));
     report.layers.push_back(std::move(parsed));
   }
   return report;

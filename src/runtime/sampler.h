@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "base/status.h"
+#include "octavo/generation.h"
 #include "octavo/sampling_params.h"
 
 namespace octavo {
@@ -50,16 +51,7 @@ class TokenHistory {
   std::unordered_map<int32_t, int64_t> generated_;  // occurrences in the answer; 0: in the prompt
 };
 
-// How likely a token was, and which were likelier: natural logarithms of the model's own
-// probabilities, before penalties and temperature.
-struct TokenLogprob {
-  struct Entry {
-    int32_t token;
-    double logprob;
-  };
-  double logprob = 0;      // of the token that was chosen
-  std::vector<Entry> top;  // the most likely ones, falling, ties by token
-};
+// Of `token`, with the `top_count` most likely tokens.
 TokenLogprob ComputeLogprob(std::span<const float> logits, int32_t token, int64_t top_count);
 
 }  // namespace octavo

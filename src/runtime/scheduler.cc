@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/sampler.h"
+
 namespace octavo {
 
 namespace {

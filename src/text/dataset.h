@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "octavo/dataset_options.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace octavo {
-
-struct DatasetOptions {
-  int64_t num_samples = 512;
-  int64_t max_length = 2048;  // tokens; longer rows are cut, shorter ones not padded
-  bool shuffle = true;  // which rows are taken, and their order; off: the first ones, in order
-  uint64_t seed = 42;
-};
 
 // What was read, for the report.
 struct Dataset {

@@ -1,5 +1,6 @@
 // Generation with a real model of 260,000 parameters (llama2.c's stories260K), which lies in the
 // repository.
+#include "runtime/sampler.h"
 #include "runtime/session.h"
 
 #include <gtest/gtest.h>
