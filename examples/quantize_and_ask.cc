@@ -14,7 +14,9 @@ int main(int argc, char** argv) {
                  static_cast<int>(done), static_cast<int>(total));
   };
   octavo::QuantizeOptions options{.model = argv[1], .out = argv[2]};
-  const char* recipe = "QuantizationModifier: {scheme: W8A8, targets: [Linear], ignore: [lm_head]}";
+  const char* recipe =
+      "quant_stage: {quant_modifiers: {QuantizationModifier: "
+      "{scheme: W8A8, targets: [Linear], ignore: [lm_head]}}}";
   const auto report = octavo::Quantize(options, recipe, environment);
   if (!report.ok()) return std::fprintf(stderr, "%s\n", report.status().ToString().c_str()), 1;
   std::printf("%zu layers, %.2f MB -> %.2f MB\n", report->layers.size(), report->source_bytes / 1e6,

@@ -22,10 +22,10 @@ enum class Propagate : uint8_t {
 };
 
 struct QuantizeOptions {
-  std::filesystem::path model;
-  std::filesystem::path out;
-  std::filesystem::path calibration;  // empty: none (recipes that need no data)
-  DatasetOptions dataset;
+  std::filesystem::path model = {};
+  std::filesystem::path out = {};
+  std::filesystem::path calibration = {};  // empty: none (recipes that need no data)
+  DatasetOptions dataset = {};
   Propagate propagate = Propagate::kFull;  // docs/numerics.md compares them
   int64_t max_shard_bytes = 20'000'000'000;
   int64_t memory_bytes = 0;  // what the run may take; 0: no limit given (see estimate.h)

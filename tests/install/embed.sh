@@ -11,7 +11,8 @@ cmake -S "$source/examples" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >/dev/null
 cmake --build "$work/build"
 
-answer=$("$work/build/quantize_and_ask" "$source/data/stories260k" "$work/w8a8" "Once upon a time" 2>"$work/progress")
+answer=$("$work/build/quantize_and_ask" "$source/data/stories260k" "$work/w8a8" "Once upon a time" 2>"$work/progress") ||
+  { cat "$work/progress"; exit 1; }
 printf '%s\n' "$answer"
 grep -q '^quantize 5 of 5$' "$work/progress" || { echo "no progress was told: $(cat "$work/progress")"; exit 1; }
 grep -q '^35 layers, 1.[0-9]* MB -> 0.[0-9]* MB$' <<<"$answer" || { echo "no report"; exit 1; }
