@@ -1,6 +1,5 @@
 // Generation with a real model of 260,000 parameters (llama2.c's stories260K), which lies in the
 // repository.
-#include "runtime/sampler.h"
 #include "runtime/session.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "runtime/load.h"
+#include "runtime/sampler.h"
 #include "support/golden_files.h"
 #include "text/tokenizer.h"
 

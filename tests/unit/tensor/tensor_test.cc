@@ -95,9 +95,9 @@ TEST(Tensor, LargePagesAreSharedByNeighboursAndOutliveThem) {
   for (size_t i = 0; i < tensors.size(); i += 2) tensors[i] = Tensor();
   for (size_t i = 1; i < tensors.size(); i += 2) {
     const std::span<const int32_t> values = tensors[i].data<int32_t>();
-    EXPECT_TRUE(std::all_of(values.begin(), values.end(),
-                            [&](int32_t value) { return value == static_cast<int32_t>(i); }))
-        << i;
+    EXPECT_TRUE(std::all_of(values.begin(), values.end(), [&](int32_t value) {
+      return value == static_cast<int32_t>(i);
+    })) << i;
   }
   EXPECT_FALSE(Tensor::InLargePages(DType::kF32, {0}).empty());
 }
