@@ -27,7 +27,8 @@ quant_stage:
           weights: {num_bits: 8, type: int, symmetric: true, $2}
           input_activations: {num_bits: 8, type: int, $3}
 END
-  "$OCTAVO" quantize "$BASE" -o "$out" --recipe "$WORK/$1.yaml" --calibration "$WORK/calibration.jsonl" --force -q >/dev/null
+  "$OCTAVO" quantize "$BASE" -o "$out" --recipe "$WORK/$1.yaml" --calibration "$WORK/calibration.jsonl" --force --restart -q \
+    >/dev/null
   checkpoints+=("$out")
 }
 
@@ -43,4 +44,4 @@ if ((${#checkpoints[@]} == 0)); then
   make channel-static-asym "strategy: channel" "strategy: tensor, dynamic: false, symmetric: false"
   make tensor-static-asym "strategy: tensor" "strategy: tensor, dynamic: false, symmetric: false"
 fi
-"$WORK/venv/bin/python" tools/interop/logits.py --octavo "$OCTAVO" "${checkpoints[@]}"
+TQDM_DISABLE=1 "$WORK/venv/bin/python" tools/interop/logits.py --octavo "$OCTAVO" "${checkpoints[@]}"
