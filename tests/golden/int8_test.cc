@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ struct Int8Case {
   int code_distance = 1;            // at most
   double scale_steps = 0;           // of bfloat16, that weight scales and norms differ by at most
 };
+
+// In the names of tests; gtest would show the bytes, addresses among them.
+void PrintTo(const Int8Case& item, std::ostream* out) {
+  *out << item.name;
+}
 
 class Int8Golden : public QuantizeGolden, public ::testing::WithParamInterface<Int8Case> {
  protected:

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,11 @@ struct Case {
   // Symmetric scales of tokens put each negative maximum on a tie; no others do.
   bool has_ties() const { return input == "engine activation rule"; }
 };
+
+// In the names of tests; gtest would show the bytes, addresses among them.
+void PrintTo(const Case& item, std::ostream* out) {
+  *out << item.name;
+}
 
 std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
   std::string name = info.param.name;
