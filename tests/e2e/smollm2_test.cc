@@ -101,13 +101,14 @@ TEST_F(SmolLM2, RoundingToNearestLosesNoMoreThanTheLibrary) {
   EXPECT_LE(loss.kl, 0.032720);
 }
 
-// Nearly all of the loss is the quantized activations': which codes the weights get moves the
-// perplexity by 0.2 % and more, to either side (docs/numerics.md). With this build it is 1.0034
-// times the library's, so the bound of 1.001 that the others keep is missed here.
 TEST_F(SmolLM2, GptqDivergesNoMoreThanTheLibrary) {
-  const Loss loss = Measure({});
-  EXPECT_LE(loss.perplexity, 1.005 * 29.504420);
-  EXPECT_LE(loss.kl, 0.031436);
+  EXPECT_LE(Measure({}).kl, 0.031436);
+}
+
+// Missed: 29.603 was measured (docs/results.md). CTest runs it as a test that is known to fail
+// (CMakeLists.txt), and tells when the bound is met.
+TEST_F(SmolLM2, DISABLED_GptqLosesNoMorePerplexityThanTheLibrary) {
+  EXPECT_LE(Measure({}).perplexity, 1.001 * 29.504420);
 }
 
 TEST_F(SmolLM2, SmoothQuantWithGptqLosesNoMoreThanTheLibrary) {

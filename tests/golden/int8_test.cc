@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "eval/windows.h"
 #include "golden/quantize_fixture.h"
 #include "quant/config.h"
 #include "quant/quantize_weight.h"
 #include "runtime/load.h"
+#include "support/model_logits.h"
 #include "tensor/convert.h"
 
 namespace octavo {
@@ -55,16 +55,7 @@ class Int8Golden : public QuantizeGolden, public ::testing::WithParamInterface<I
     auto loaded = LoadModel(folder, {.prepare = {.activation_rule = ActivationRule::kLibrary}},
                             context_.context);
     EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
-    WindowForward forward((*loaded)->model(), context_.context);
-    std::vector<float> logits;
-    for (int64_t row = 0; row < ids.shape[0]; ++row) {
-      const auto length = static_cast<size_t>(ids.shape[1]);
-      EXPECT_TRUE(
-          forward.Run(ids.data<int32_t>().subspan(static_cast<size_t>(row) * length, length)).ok());
-      const auto part = forward.Logits(0, ids.shape[1]);
-      logits.insert(logits.end(), part.begin(), part.end());
-    }
-    return logits;
+    return testing::LogitsOf((*loaded)->model(), ids, context_.context);
   }
 
   QuantizeOptions options_;

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "eval/windows.h"
 #include "io/safetensors.h"
 #include "runtime/load.h"
 #include "support/golden_files.h"
+#include "support/model_logits.h"
 #include "tensor/convert.h"
 
 namespace octavo {
@@ -73,17 +73,7 @@ class SchemeGolden : public ::testing::TestWithParam<Case> {
 
   // Logits [B, T, V] of the golden's input ids.
   std::vector<float> Logits(const Model& model) {
-    const TensorView ids = Golden("input_ids");
-    WindowForward forward(model, context_.context);
-    std::vector<float> logits;
-    for (int64_t row = 0; row < ids.shape[0]; ++row) {
-      const auto length = static_cast<size_t>(ids.shape[1]);
-      EXPECT_TRUE(
-          forward.Run(ids.data<int32_t>().subspan(static_cast<size_t>(row) * length, length)).ok());
-      const auto part = forward.Logits(0, ids.shape[1]);
-      logits.insert(logits.end(), part.begin(), part.end());
-    }
-    return logits;
+    return testing::LogitsOf(model, Golden("input_ids"), context_.context);
   }
 
   TestContext context_;
