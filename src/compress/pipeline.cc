@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <optional>
 
-#include "base/file.h"
-#include "base/json.h"
 #include "base/usage.h"
 #include "compress/block_io.h"
 #include "compress/block_work.h"
@@ -17,8 +14,8 @@
 #include "compress/journal.h"
 #include "compress/output.h"
 #include "compress/plan.h"
-#include "compress/report.h"
 #include "compress/request.h"
+#include "compress/resume.h"
 #include "compress/static_inputs.h"
 #include "io/checkpoint_writer.h"
 #include "io/work_folder.h"
@@ -177,14 +174,6 @@ Status CommitBlock(const Run& run, const Calibration& calibration, size_t layers
   return calibration.RemoveOthers();
 }
 
-// An error about files of an earlier run, with the remedy.
-Status Unusable(const Status& status) {
-  if (status.ok()) return status;
-  return CorruptFile(
-      fmt::format("what an earlier run left cannot be used: {}; give --restart to begin anew",
-                  status.message()));
-}
-
 // All blocks that the journal does not have yet.
 Status QuantizeBlocks(const Run& run, CheckpointWriter* writer, const Context& context) {
   const auto first = std::ssize(run.journal->done());
@@ -206,12 +195,6 @@ Status QuantizeBlocks(const Run& run, CheckpointWriter* writer, const Context& c
     context.progress.Advance(1, fmt::format("block {} of {}", i + 1, run.num_blocks()));
   }
   return run.plan->quantizes_head() ? QuantizeHead(run, &passes, writer, context) : OkStatus();
-}
-
-Result<int64_t> Inode(const std::filesystem::path& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return NotFound(path.string() + ": not there");
-  return static_cast<int64_t>(info.st_ino);
 }
 
 // Everything that is no block's, the check of the whole, and the move into place. Each step can be
@@ -270,42 +253,6 @@ Status Make(const Run& run, const Context& context) {
     run.report->cpu_seconds += done.cpu_seconds;
   }
   return Save(run, &writer, context);
-}
-
-// What was stopped from outside can go on; what the input refuses cannot, and leaves nothing.
-Status KeepOrRemove(const Status& status, const Journal& journal, int64_t num_blocks,
-                    const WorkFolder& folder) {
-  // About files, not about the work: their owner decides.
-  const bool about_files =
-      status.code() == StatusCode::kCorruptFile || status.code() == StatusCode::kAlreadyExists;
-  if (about_files && !journal.done().empty()) return status;
-  const bool from_outside =
-      status.code() == StatusCode::kCancelled || status.code() == StatusCode::kIo;
-  if (!from_outside || journal.done().empty()) {
-    folder.Remove();
-    return status;
-  }
-  return Status(
-      status.code(),
-      fmt::format("{}; {} of {} blocks are done and kept in {}: give the same command "
-                  "again to go on",
-                  status.message(), journal.done().size(), num_blocks, folder.path().string()));
-}
-
-// The report of a run that was killed between moving its output into place and clearing up; none
-// where there was no such run.
-std::optional<Result<QuantizationReport>> FinishedBefore(const Journal& journal,
-                                                         const WorkFolder& folder) {
-  if (!journal.saved()) return std::nullopt;
-  const Result<int64_t> inode = Inode(folder.out());
-  if (!inode.ok() || *inode != *journal.saved()) return std::nullopt;
-  folder.Remove();
-  const std::filesystem::path path = folder.out() / "quantization_report.json";
-  auto text = ReadFile(path);
-  if (!text.ok()) return text.status();
-  const auto json = ParseJson(*text, path.string());
-  if (!json.ok()) return json.status();
-  return QuantizationReportFromJson(*json);
 }
 
 }  // namespace
