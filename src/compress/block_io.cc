@@ -55,12 +55,7 @@ Result<LayerTensors> PackLayer(const LayerWork& layer, const Checkpoint& checkpo
   const std::string weight_name = layer.layer->name + ".weight";
   if (layer.quantized) {
     OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(*layer.layer));
-    QuantizedWeight copy{.codes = layer.quantized->codes.Clone(),
-                         .scale = layer.quantized->scale.Clone(),
-                         .zero_point = layer.quantized->zero_point.empty()
-                                           ? Tensor()
-                                           : layer.quantized->zero_point.Clone()};
-    OCTAVO_ASSIGN_OR_RETURN(tensors, scheme->pack(*layer.layer, std::move(copy)));
+    OCTAVO_ASSIGN_OR_RETURN(tensors, scheme->pack(*layer.layer, layer.quantized->Clone()));
     if (!layer.input || scheme->pack_input == nullptr) return tensors;
     OCTAVO_ASSIGN_OR_RETURN(LayerTensors input, scheme->pack_input(*layer.layer, *layer.input));
     tensors.merge(input);

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
 #include "quant/observers/observer.h"
 #include "tensor/convert.h"
+#include "tensor/small_floats.h"
 
 namespace octavo {
 
@@ -82,7 +84,31 @@ void QuantizeAll(const QuantizationArgs& args, const ScaleGrid& grid, std::span<
   }
 }
 
+// What each byte of a weight's codes stands for.
+using CodeValues = std::array<float, 256>;
+
+CodeValues ValuesOfCodes(const QuantizationArgs& args) {
+  CodeValues values;
+  for (size_t code = 0; code < values.size(); ++code) {
+    const auto byte = static_cast<uint8_t>(code);
+    values[code] = args.type == QuantizationType::kInt
+                       ? static_cast<float>(static_cast<int8_t>(byte))
+                   : args.num_bits == 8 ? FloatFromE4M3(byte)
+                                        : kE2M1Values[byte & 15U];
+  }
+  return values;
+}
+
 }  // namespace
+
+QuantizedWeight QuantizedWeight::Clone() const {
+  const auto copy = [](const Tensor& tensor) { return tensor.empty() ? Tensor() : tensor.Clone(); };
+  return {.codes = copy(codes),
+          .scale = copy(scale),
+          .zero_point = copy(zero_point),
+          .global_scale = copy(global_scale),
+          .group_of_column = copy(group_of_column)};
+}
 
 bool AllFinite(std::span<const float> values) {
   uint32_t found = 0;
@@ -178,17 +204,23 @@ Tensor Dequantize(const QuantizationArgs& args, const QuantizedWeight& weight) {
   OCTAVO_CHECK(weight.scale.elements() == Elements(grid->shape))
       << ShapeString(weight.scale.shape()) << " for " << ShapeString(grid->shape);
   Tensor result(DType::kF32, shape);
-  const std::span<const int8_t> codes = weight.codes.data<int8_t>();
+  const auto* codes = reinterpret_cast<const uint8_t*>(weight.codes.view().bytes);
+  const CodeValues values = ValuesOfCodes(args);
   const std::span<const float> scale = weight.scale.data<float>();
+  const float global = weight.global_scale.empty() ? 1.0F : weight.global_scale.data<float>()[0];
   const std::span<float> out = result.mutable_data<float>();
   std::span<const int8_t> zero_point;
   if (!weight.zero_point.empty()) zero_point = weight.zero_point.data<int8_t>();
+  std::span<const int32_t> groups;
+  if (!weight.group_of_column.empty()) groups = weight.group_of_column.data<int32_t>();
   for (int64_t row = 0; row < grid->n; ++row) {
     for (int64_t column = 0; column < grid->k; ++column) {
-      const auto unit = static_cast<size_t>(grid->Unit(row, column));
+      const auto unit = static_cast<size_t>(
+          groups.empty() ? grid->Unit(row, column)
+                         : row * grid->columns + groups[static_cast<size_t>(column)]);
       const auto i = static_cast<size_t>(row * grid->k + column);
-      const int zero = zero_point.empty() ? 0 : zero_point[unit];
-      out[i] = static_cast<float>(codes[i] - zero) * scale[unit];
+      const float zero = zero_point.empty() ? 0.0F : static_cast<float>(zero_point[unit]);
+      out[i] = (values[codes[i]] - zero) * (scale[unit] / global);
     }
   }
   return result;

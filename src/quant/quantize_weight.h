@@ -12,12 +12,16 @@
 
 namespace octavo {
 
-// Codes and scales of one weight [n, k]. Integer schemes: codes I8 [n, k]. `scale` holds float32
-// values that the stored dtype represents exactly.
+// Codes and scales of one weight [n, k]. `scale` holds float32 values that the stored dtype
+// represents exactly.
 struct QuantizedWeight {
-  Tensor codes;
-  Tensor scale;       // F32; channel: [n, 1], tensor: [1], group: [n, k / g]
-  Tensor zero_point;  // I8, shape of scale; empty when symmetric
+  Tensor codes;  // [n, k]; integers: I8, float8: F8_E4M3, float4: U8, a code of 4 bits each
+  Tensor scale;  // F32; channel: [n, 1], tensor: [1], group: [n, k / g], block: [rows, columns]
+  Tensor zero_point;    // I8, shape of scale; empty when symmetric
+  Tensor global_scale;  // F32 [1], by which scales are divided; empty where there is none (NVFP4's)
+  Tensor group_of_column;  // I32 [k]; empty: column / group size
+
+  QuantizedWeight Clone() const;
 };
 
 // How the arithmetic rounds between steps.
@@ -87,7 +91,7 @@ inline int8_t QuantizeInt(float w, float scale, int zero_point, int q_min, int q
   return static_cast<int8_t>(static_cast<int>(RoundToNearestEven(value)));
 }
 
-// (codes - zero_point) * scale, float32 [n, k].
+// (value of the code - zero_point) * (scale / global_scale), float32 [n, k].
 Tensor Dequantize(const QuantizationArgs& args, const QuantizedWeight& weight);
 
 }  // namespace octavo

@@ -52,8 +52,9 @@ struct Rows {
 // Activations as a scheme wants them; buffers are kept from call to call.
 struct QuantizedRows {
   Rows source;                       // what was quantized; schemes with float activations read it
-  std::vector<int8_t> codes;         // [m, k]
-  std::vector<float> scales;         // [m]
+  std::vector<int8_t> codes;         // [m, k]; integer schemes
+  std::vector<float> values;         // [m, k]; others: the input as its codes read back
+  std::vector<float> scales;         // [m], or [m, groups] where groups have their own
   std::vector<int32_t> zero_points;  // [m], or empty: all zero
 };
 
@@ -72,6 +73,8 @@ class PreparedLinear {
   virtual std::string Describe() const = 0;
   // Bytes held in memory by this layer alone (not those read from the mapped file).
   virtual int64_t owned_bytes() const = 0;
+  // Whether it goes on reading its tensors where they lie in the mapped file.
+  virtual bool reads_file() const { return false; }
 };
 
 struct PrepareOptions {

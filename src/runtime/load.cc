@@ -163,9 +163,11 @@ Status LoadedModel::LoadGroup(LinearGroup* group, const Context& context) {
   for (const auto& part : group->parts) {
     context.log.Debug(fmt::format("{}: {}", group->layers.front().name, part->Describe()));
   }
-  // Packed weights are a copy; the file's pages need not stay. Dense layers go on reading the file.
+  // Packed weights are a copy; the file's pages need not stay.
+  const bool reads_file = std::any_of(group->parts.begin(), group->parts.end(),
+                                      [](const auto& part) { return part->reads_file(); });
+  if (reads_file) return OkStatus();
   for (const LinearLayer& layer : group->layers) {
-    if (!layer.quantization.weights) continue;
     for (const std::string& name : checkpoint_.NamesOf(layer.name)) checkpoint_.Forget(name);
   }
   return OkStatus();

@@ -51,6 +51,8 @@ class DenseLinear : public PreparedLinear {
     return bytes;
   }
 
+  bool reads_file() const override { return true; }
+
  private:
   std::vector<Part> parts_;
   std::vector<float> bias_;

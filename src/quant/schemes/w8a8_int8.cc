@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "kernels/matmul_int8/kernels.h"
 #include "kernels/matmul_int8/matmul_int8.h"
 #include "kernels/quantize_rows/quantize_rows.h"
-#include "quant/scale_grid.h"
 #include "quant/scheme.h"
 #include "quant/schemes/common.h"
+#include "quant/schemes/input_rounding.h"
 #include "tensor/convert.h"
 
 namespace octavo {
@@ -92,10 +91,6 @@ class W8A8Int8Linear : public PreparedLinear {
   InputQuantization input_;
 };
 
-std::string TypeString(const QuantizationArgs& args) {
-  return fmt::format("{}{}", args.type == QuantizationType::kInt ? "int" : "float", args.num_bits);
-}
-
 std::string DynamicString(Dynamic dynamic) {
   return dynamic == Dynamic::kTrue ? "dynamic" : dynamic == Dynamic::kLocal ? "local" : "static";
 }
@@ -146,28 +141,17 @@ bool HasSymmetricInput(const LinearLayer& layer) {
 }
 
 std::vector<DeclaredTensor> Declare(const LinearLayer& layer) {
-  const bool one_scale = layer.quantization.weights->strategy == Strategy::kTensor;
-  const std::vector<Shape> one = {{1}, {}};
-  const std::vector<Shape> scale_shapes =
-      one_scale ? one : std::vector<Shape>{{layer.n, 1}, {layer.n}};
-  const std::vector<DType> scale_dtypes = {layer.model_dtype, DType::kBF16, DType::kF16,
-                                           DType::kF32};
+  const DeclaredTensor scale = DeclareWeightScale(layer);
   std::vector<DeclaredTensor> tensors = {
       {.suffix = "weight", .dtypes = {DType::kI8}, .shapes = {{layer.n, layer.k}}},
-      {.suffix = "weight_scale", .dtypes = scale_dtypes, .shapes = scale_shapes},
+      scale,
       // Old and frozen files store zeros for symmetric schemes too.
       {.suffix = "weight_zero_point",
        .dtypes = {DType::kI8},
-       .shapes = scale_shapes,
+       .shapes = scale.shapes,
        .optional = true},
       DeclareBias(layer)};
-  if (HasStaticInput(layer)) {
-    tensors.push_back({.suffix = "input_scale", .dtypes = scale_dtypes, .shapes = one});
-    tensors.push_back({.suffix = "input_zero_point",
-                       .dtypes = {DType::kI8},
-                       .shapes = one,
-                       .optional = HasSymmetricInput(layer)});
-  }
+  DeclareInput(layer, &tensors);
   return tensors;
 }
 
@@ -177,16 +161,6 @@ Result<LayerTensors> Pack(const LinearLayer& layer, QuantizedWeight weight) {
       tensors["weight_scale"],
       FromFloat(weight.scale.data<float>(), layer.model_dtype, weight.scale.shape()));
   tensors["weight"] = std::move(weight.codes);
-  return tensors;
-}
-
-Result<LayerTensors> PackInput(const LinearLayer& layer, const ScaleAndZeroPoint& input) {
-  LayerTensors tensors;
-  if (!HasStaticInput(layer)) return tensors;
-  OCTAVO_CHECK(input.scale.shape() == Shape{1}) << ShapeString(input.scale.shape());
-  OCTAVO_ASSIGN_OR_RETURN(tensors["input_scale"],
-                          FromFloat(input.scale.data<float>(), layer.model_dtype, {1}));
-  if (!HasSymmetricInput(layer)) tensors["input_zero_point"] = input.zero_point.Clone();
   return tensors;
 }
 
@@ -203,16 +177,7 @@ Status CheckZero(const LinearLayer& layer, const LayerViews& tensors, std::strin
 // The scales as float32, shaped as the weight's grid of scales, checked together with the zero
 // points that should not be there.
 Result<Tensor> ReadScales(const LinearLayer& layer, const LayerViews& tensors) {
-  OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid,
-                          MakeScaleGrid(*layer.quantization.weights, layer.n, layer.k));
-  Tensor scales(DType::kF32, grid.shape);
-  OCTAVO_RETURN_IF_ERROR(ToFloat(tensors.at("weight_scale"), scales.mutable_data<float>()));
-  for (float scale : scales.data<float>()) {
-    if (!std::isfinite(scale)) {
-      return InvalidArgument(
-          fmt::format("{}.weight_scale holds {}; the checkpoint is damaged", layer.name, scale));
-    }
-  }
+  OCTAVO_ASSIGN_OR_RETURN(Tensor scales, ScalesAsFloat(layer, tensors.at("weight_scale")));
   OCTAVO_RETURN_IF_ERROR(CheckZero(layer, tensors, "weight_zero_point"));
   return scales;
 }
@@ -234,20 +199,6 @@ Result<InputQuantization> ReadInput(const LinearLayer& layer, const LayerViews& 
     fixed.zero_point = tensors.at("input_zero_point").data<int8_t>()[0];
   }
   return input;
-}
-
-bool SameTensor(const LayerViews& a, const LayerViews& b, std::string_view suffix) {
-  const auto in_a = a.find(suffix);
-  const auto in_b = b.find(suffix);
-  if (in_a == a.end() || in_b == b.end()) return in_a == a.end() && in_b == b.end();
-  return in_a->second.dtype == in_b->second.dtype &&
-         std::memcmp(in_a->second.bytes, in_b->second.bytes,
-                     static_cast<size_t>(DTypeBytes(in_a->second.dtype))) == 0;
-}
-
-// With static scales of their own, shards of a fused layer quantize the input each for itself.
-bool Stacks(const LayerViews& a, const LayerViews& b) {
-  return SameTensor(a, b, "input_scale") && SameTensor(a, b, "input_zero_point");
 }
 
 Result<QuantizedWeight> Unpack(const LinearLayer& layer, const LayerViews& tensors) {
@@ -297,8 +248,9 @@ const Scheme kW8A8Int8 = {
     .declare = Declare,
     .pack = Pack,
     .unpack = Unpack,
-    .pack_input = PackInput,
-    .stacks = Stacks,
+    .pack_input = PackInputScales,
+    // With static scales of their own, shards of a fused layer quantize the input each for itself.
+    .stacks = SameInputScales,
     .prepare = Prepare,
     .dequantize = DequantizeLayer,
 };

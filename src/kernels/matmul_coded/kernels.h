@@ -1,0 +1,60 @@
+// The kernels of the matmul with coded weights.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+#include "kernels/matmul_coded/matmul_coded.h"
+
+namespace octavo {
+
+// out[0, count) = w[row, begin ...], float32; begin is a multiple of kInputBlock, so that no code
+// is cut and no group begins elsewhere.
+using DecodeCoded = void(const CodedMatrix& w, int64_t row, int64_t begin, int64_t count,
+                         float* out);
+
+// Inputs are arranged in blocks of 128, the last one filled with zeros: where nibbles are
+// multiplied, element 8 d + i of a block (nibble i of its 32-bit word d) lies at 16 i + d, so that
+// one shift of sixteen words yields the codes of sixteen neighbours; elsewhere in order.
+inline constexpr int64_t kInputBlock = 128;
+
+struct CodedInput {
+  const float* x = nullptr;  // [m, k], as it came
+  int64_t ldx = 0;
+  int64_t m = 0;
+  const float* arranged = nullptr;  // [m, blocks * kInputBlock], 64-byte aligned
+  int64_t blocks = 0;
+  // [m, blocks * 16]: of each word of a block the sum of its eight inputs; null where the weights
+  // have no zero points.
+  const float* word_sums = nullptr;
+};
+
+// y[i, j] = sum over k of x[i, k] w[first + j, k] for i < m, j < rows.
+using DotCoded = void(const CodedMatrix& w, int64_t first, int64_t rows, const CodedInput& input,
+                      float* y, int64_t ldy);
+
+struct CodedKernel {
+  Isa isa;
+  CodeFormat format;
+  const char* name;
+  DecodeCoded* decode;
+  DotCoded* dot;
+  Exactness exactness;
+};
+
+#define OCTAVO_KERNEL(isa, format, decode, dot, exactness) \
+  DecodeCoded decode;                                      \
+  DotCoded dot;
+#include "kernels/matmul_coded/kernels.inc"
+#undef OCTAVO_KERNEL
+
+std::span<const CodedKernel> CodedKernels();
+
+// The best kernel for codes of `format` that `isa` allows.
+const CodedKernel& BestCodedKernel(CodeFormat format, Isa isa);
+
+// Row-major element of the scales, times the multiplier.
+float ScaleAt(const CodedMatrix& w, int64_t unit);
+
+}  // namespace octavo

@@ -1,0 +1,129 @@
+#include "kernels/matmul_coded/matmul_coded.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/matmul_coded/kernels.h"
+#include "kernels/matmul_float/many_rows.h"
+#include "kernels/scratch.h"
+
+namespace octavo {
+
+namespace {
+
+// Up to here each code is decoded once for all rows in registers; beyond, panels are cheaper.
+constexpr int64_t kFewRows = 8;
+
+// Codes that a task with few rows takes: some microseconds of streaming.
+constexpr int64_t kDotElements = 131072;
+
+// Vector kernels take groups that are multiples of this; others, which are rare, take the
+// reference.
+constexpr int64_t kGroupStep = 16;
+
+// Columns that are decoded at a time on the way into a panel: 48 rows of them stay in L1.
+constexpr int64_t kDecodeColumns = kInputBlock;
+
+int64_t Parts(int64_t size, int64_t part) {
+  return (size + part - 1) / part;
+}
+
+// The place in its block of 128 of input `column` of that block.
+int64_t PlaceInBlock(CodeFormat format, int64_t column) {
+  return format == CodeFormat::kNibble ? column % 8 * 16 + column / 8 : column;
+}
+
+// x as CodedInput describes it, in the calling thread's scratch.
+CodedInput Arrange(const CodedMatrix& w, const ManyRows& matmul) {
+  const int64_t blocks = Parts(w.k, kInputBlock);
+  const int64_t width = blocks * kInputBlock;
+  const int64_t words = w.zero_points == nullptr ? 0 : blocks * 16;
+  float* arranged = ThreadScratch(matmul.m * (width + words));
+  float* word_sums = arranged + matmul.m * width;
+  for (int64_t i = 0; i < matmul.m; ++i) {
+    const float* x = matmul.x + i * matmul.ldx;
+    float* row = arranged + i * width;
+    for (int64_t column = 0; column < width; ++column) {
+      const int64_t in_block = column % kInputBlock;
+      row[column - in_block + PlaceInBlock(w.format, in_block)] = column < w.k ? x[column] : 0.0F;
+    }
+    for (int64_t word = 0; word < words; ++word) {
+      float sum = 0;
+      for (int64_t l = word * 8; l < std::min(word * 8 + 8, w.k); ++l) sum += x[l];
+      word_sums[i * words + word] = sum;
+    }
+  }
+  return {.x = matmul.x,
+          .ldx = matmul.ldx,
+          .m = matmul.m,
+          .arranged = arranged,
+          .blocks = blocks,
+          .word_sums = words == 0 ? nullptr : word_sums};
+}
+
+void MultiplyFewRows(const CodedMatrix& w, const ManyRows& matmul, const CodedKernel& kernel,
+                     ThreadPool& pool) {
+  const CodedInput input = Arrange(w, matmul);
+  const int64_t tile = std::max<int64_t>(4, kDotElements / std::max<int64_t>(w.k, 1) / 4 * 4);
+  pool.ParallelFor(Parts(w.n, tile), [&](int64_t task) {
+    const int64_t first = task * tile;
+    const int64_t rows = std::min(tile, w.n - first);
+    kernel.dot(w, first, rows, input, matmul.y + first, matmul.ldy);
+    matmul.AddBias(first, rows, 0, matmul.m);
+  });
+}
+
+// Rows of w decoded some columns at a time, and each part packed below the one before.
+void PackCoded(const CodedMatrix& w, const CodedKernel& kernel, const PanelKernel& panels,
+               int64_t first, int64_t rows, float* panel) {
+  alignas(64) float decoded[kPanelColumns * kDecodeColumns];
+  for (int64_t begin = 0; begin < w.k; begin += kDecodeColumns) {
+    const int64_t count = std::min(kDecodeColumns, w.k - begin);
+    for (int64_t row = 0; row < rows; ++row)
+      kernel.decode(w, first + row, begin, count, decoded + row * count);
+    panels.pack(decoded, rows, count, panel + begin * kPanelColumns);
+  }
+}
+
+}  // namespace
+
+std::span<const CodedKernel> CodedKernels() {
+  static constexpr CodedKernel kKernels[] = {
+#define OCTAVO_KERNEL(isa, format, decode, dot, exactness) \
+  {Isa::isa, CodeFormat::format, #dot, decode, dot, Exactness::exactness},
+#include "kernels/matmul_coded/kernels.inc"
+#undef OCTAVO_KERNEL
+  };
+  return kKernels;
+}
+
+const CodedKernel& BestCodedKernel(CodeFormat format, Isa isa) {
+  for (const CodedKernel& kernel : CodedKernels()) {
+    if (kernel.format == format && kernel.isa <= isa) return kernel;
+  }
+  OCTAVO_CHECK(false) << "no kernel for codes of format " << static_cast<int>(format);
+  return CodedKernels().back();
+}
+
+void MultiplyCoded(const CodedMatrix& w, std::span<const float> bias, const float* x, int64_t ldx,
+                   int64_t m, float* y, int64_t ldy, Isa isa, ThreadPool& pool) {
+  OCTAVO_CHECK(bias.empty() || static_cast<int64_t>(bias.size()) == w.n) << bias.size();
+  const ManyRows matmul{
+      .n = w.n, .k = w.k, .bias = bias, .x = x, .ldx = ldx, .m = m, .y = y, .ldy = ldy};
+  const bool whole_groups = w.unit_columns >= w.k || w.unit_columns % kGroupStep == 0;
+  const CodedKernel& kernel = BestCodedKernel(w.format, whole_groups ? isa : Isa::kRef);
+  if (m <= kFewRows) return MultiplyFewRows(w, matmul, kernel, pool);
+  if (const PanelKernel* panels = FindPanelKernel(DType::kF32, isa)) {
+    const auto pack = [&](int64_t first, int64_t rows, float* panel) {
+      PackCoded(w, kernel, *panels, first, rows, panel);
+    };
+    return MultiplyByPanels(matmul, *panels, pack, pool);
+  }
+  const auto widen = [&](int64_t first, int64_t rows, float* wide) {
+    for (int64_t row = 0; row < rows; ++row)
+      kernel.decode(w, first + row, 0, w.k, wide + row * w.k);
+  };
+  MultiplyBySgemm(matmul, widen, isa, pool);
+}
+
+}  // namespace octavo

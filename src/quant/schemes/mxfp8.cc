@@ -1,0 +1,133 @@
+// MXFP8: E4M3 weights in groups of 32 with E8M0 scales; activations alike (W8A8) or floats (W8A16)
+// (inference-schemes 2.7).
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "quant/scheme.h"
+#include "quant/schemes/coded_linear.h"
+#include "quant/schemes/common.h"
+#include "quant/schemes/input_rounding.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+
+namespace {
+
+void AddWeightDifferences(const QuantizationScheme& declared,
+                          std::vector<std::string>* differences) {
+  if (!declared.weights) {
+    differences->emplace_back("weights are not quantized");
+    return;
+  }
+  const QuantizationArgs& weights = *declared.weights;
+  AddDifference("weights: type", TypeString(weights), "float8", differences);
+  AddDifference("weights: strategy", StrategyName(weights.strategy), "group", differences);
+  AddDifference("weights: group size", fmt::to_string(weights.group_size.value_or(0)), "32",
+                differences);
+  AddDifference("weights: scale_dtype", weights.scale_dtype.value_or("not named"), "torch.uint8",
+                differences);
+  if (!weights.symmetric) differences->emplace_back("weights: asymmetric, not symmetric");
+  if (declared.output_activations) differences->emplace_back("output activations are quantized");
+  AddDifference("format", declared.format.value_or("mxfp8-quantized"), "mxfp8-quantized",
+                differences);
+}
+
+std::vector<std::string> DifferencesA8(const QuantizationScheme& declared) {
+  std::vector<std::string> differences;
+  AddWeightDifferences(declared, &differences);
+  if (!declared.input_activations) {
+    differences.emplace_back("input activations are not quantized");
+  } else {
+    AddDifference("input activations: type", TypeString(*declared.input_activations), "float8",
+                  &differences);
+    AddDifference("input activations: strategy", StrategyName(declared.input_activations->strategy),
+                  "group", &differences);
+    AddInputDifferences(declared.input_activations, &differences);
+  }
+  return differences;
+}
+
+std::vector<std::string> DifferencesA16(const QuantizationScheme& declared) {
+  std::vector<std::string> differences;
+  AddWeightDifferences(declared, &differences);
+  if (declared.input_activations) differences.emplace_back("input activations are quantized");
+  return differences;
+}
+
+std::vector<DeclaredTensor> Declare(const LinearLayer& layer) {
+  return {{.suffix = "weight", .dtypes = {DType::kF8E4M3}, .shapes = {{layer.n, layer.k}}},
+          DeclareMxScale(layer),
+          DeclareBias(layer)};
+}
+
+Result<LayerTensors> Pack(const LinearLayer&, QuantizedWeight weight) {
+  LayerTensors tensors;
+  tensors["weight"] = std::move(weight.codes);
+  tensors["weight_scale"] = PackMxScales(weight.scale);
+  return tensors;
+}
+
+Result<CodedWeight> Read(const LinearLayer& layer, const LayerViews& tensors) {
+  CodedWeight weight;
+  OCTAVO_RETURN_IF_ERROR(ReadScales(layer, tensors.at("weight_scale"), &weight));
+  OCTAVO_RETURN_IF_ERROR(SetE4M3Codes(layer, tensors.at("weight"), &weight));
+  return weight;
+}
+
+Result<QuantizedWeight> Unpack(const LinearLayer& layer, const LayerViews& tensors) {
+  QuantizedWeight weight;
+  OCTAVO_RETURN_IF_ERROR(CheckE4M3(layer, tensors.at("weight")));
+  OCTAVO_ASSIGN_OR_RETURN(weight.scale, ScalesAsFloat(layer, tensors.at("weight_scale")));
+  weight.codes = Tensor::CopyOf(tensors.at("weight"));
+  return weight;
+}
+
+Result<Tensor> DequantizeLayer(const LinearLayer& layer, const LayerViews& tensors) {
+  OCTAVO_ASSIGN_OR_RETURN(const QuantizedWeight weight, Unpack(layer, tensors));
+  return Dequantize(*layer.quantization.weights, weight);
+}
+
+Result<std::unique_ptr<PreparedLinear>> PrepareA8(std::span<const LinearLayer> layers,
+                                                  std::span<const LayerViews> tensors,
+                                                  const PrepareOptions& options,
+                                                  const Context& context) {
+  return PrepareCoded("W8A8 MXFP8", Read, layers, tensors, options, context);
+}
+
+Result<std::unique_ptr<PreparedLinear>> PrepareA16(std::span<const LinearLayer> layers,
+                                                   std::span<const LayerViews> tensors,
+                                                   const PrepareOptions& options,
+                                                   const Context& context) {
+  return PrepareCoded("W8A16 MXFP8", Read, layers, tensors, options, context);
+}
+
+}  // namespace
+
+extern const Scheme kW8A8Mxfp8;
+const Scheme kW8A8Mxfp8 = {
+    .name = "W8A8 MXFP8",
+    .differences = DifferencesA8,
+    .declare = Declare,
+    .pack = Pack,
+    .unpack = Unpack,
+    .pack_input = nullptr,
+    .stacks = nullptr,
+    .prepare = PrepareA8,
+    .dequantize = DequantizeLayer,
+};
+
+extern const Scheme kW8A16Mxfp8;
+const Scheme kW8A16Mxfp8 = {
+    .name = "W8A16 MXFP8",
+    .differences = DifferencesA16,
+    .declare = Declare,
+    .pack = Pack,
+    .unpack = Unpack,
+    .pack_input = nullptr,
+    .stacks = nullptr,
+    .prepare = PrepareA16,
+    .dequantize = DequantizeLayer,
+};
+
+}  // namespace octavo

@@ -1,0 +1,40 @@
+// WNA16: integer weights of 2 to 8 bits, float activations (inference-schemes 2.4).
+#include "quant/scheme.h"
+#include "quant/schemes/input_rounding.h"
+#include "quant/schemes/int_weight.h"
+
+namespace octavo {
+
+namespace {
+
+std::vector<std::string> Differences(const QuantizationScheme& declared) {
+  std::vector<std::string> differences;
+  AddIntWeightDifferences(declared, &differences);
+  if (declared.input_activations) differences.emplace_back("input activations are quantized");
+  if (declared.output_activations) differences.emplace_back("output activations are quantized");
+  return differences;
+}
+
+Result<std::unique_ptr<PreparedLinear>> Prepare(std::span<const LinearLayer> layers,
+                                                std::span<const LayerViews> tensors,
+                                                const PrepareOptions& options,
+                                                const Context& context) {
+  return PrepareCoded("WNA16", ReadIntWeight, layers, tensors, options, context);
+}
+
+}  // namespace
+
+extern const Scheme kWna16;
+const Scheme kWna16 = {
+    .name = "WNA16",
+    .differences = Differences,
+    .declare = DeclareIntWeight,
+    .pack = PackIntWeight,
+    .unpack = UnpackIntWeight,
+    .pack_input = nullptr,
+    .stacks = nullptr,
+    .prepare = Prepare,
+    .dequantize = DequantizeIntWeight,
+};
+
+}  // namespace octavo
