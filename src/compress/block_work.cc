@@ -25,6 +25,14 @@ void InputStatistics::Add(const Rows& x, const StatisticsNeeds& needs, const Con
     AddGram(x.data, x.stride, x.m, x.k, 2.0F, hessian.mutable_data<float>(), context.isa,
             context.pool);
   }
+  if (needs.mean_square) {
+    sum_of_squares.resize(k, 0.0);
+    for (int64_t row = 0; row < x.m; ++row) {
+      const float* values = x.data + row * x.stride;
+      for (size_t j = 0; j < k; ++j)
+        sum_of_squares[j] += static_cast<double>(values[j]) * static_cast<double>(values[j]);
+    }
+  }
   tokens += x.m;
 }
 
@@ -40,11 +48,27 @@ void InputStatistics::DivideInput(std::span<const float> s) {
     minimum[j] /= s[j];
     maximum[j] /= s[j];
   }
+  for (size_t j = 0; j < sum_of_squares.size(); ++j) {
+    const auto divided_by = static_cast<double>(s[j]);
+    sum_of_squares[j] /= divided_by * divided_by;
+  }
   if (hessian.empty()) return;
   const std::span<float> h = hessian.mutable_data<float>();
   for (size_t i = 0; i < s.size(); ++i) {
     for (size_t j = 0; j < s.size(); ++j) h[i * s.size() + j] /= s[i] * s[j];
   }
+}
+
+GroupFacts::GroupFacts(const GroupWork& group) {
+  for (const LayerWork& layer : group.layers) {
+    const auto& weights = layer.layer->quantization.weights;
+    if (weights && HasGlobalScale(*weights))
+      shared_amax_ = std::max(shared_amax_, LargestMagnitude(layer.weight.data<float>()));
+  }
+  const InputStatistics& statistics = group.statistics;
+  const auto tokens = static_cast<double>(std::max<int64_t>(1, statistics.tokens));
+  for (double sum : statistics.sum_of_squares)
+    mean_square_.push_back(static_cast<float>(sum / tokens));
 }
 
 }  // namespace octavo

@@ -22,14 +22,16 @@ namespace octavo {
 struct StatisticsNeeds {
   bool channel_range = false;  // smallest and largest value of each input channel
   bool hessian = false;        // sum over tokens of 2 x^T x
+  bool mean_square = false;    // of each input channel
   // The samples one by one, as the modifiers leave the input: takes a pass of its own.
   bool input_samples = false;
 
   // All false: no calibration data is needed.
-  bool any() const { return channel_range || hessian || input_samples; }
+  bool any() const { return channel_range || hessian || mean_square || input_samples; }
   StatisticsNeeds& operator|=(const StatisticsNeeds& other) {
     channel_range |= other.channel_range;
     hessian |= other.hessian;
+    mean_square |= other.mean_square;
     input_samples |= other.input_samples;
     return *this;
   }
@@ -40,6 +42,7 @@ struct InputStatistics {
   int64_t tokens = 0;
   std::vector<float> minimum, maximum;  // [k]; empty when not asked for
   Tensor hessian;                       // F32 [k, k]; empty when not asked for
+  std::vector<double> sum_of_squares;   // [k]; empty when not asked for
   std::vector<float> divisor;           // [k], what DivideInput divided by so far; empty: nothing
 
   void Add(const Rows& x, const StatisticsNeeds& needs, const Context& context);
@@ -80,6 +83,17 @@ struct GroupWork {
   std::vector<LayerWork> layers;
   std::shared_ptr<NormWork> norm;
   InputStatistics statistics;
+};
+
+// What quantizing a layer of the group takes beside its weight (LayerFacts), and its owner.
+class GroupFacts {
+ public:
+  explicit GroupFacts(const GroupWork& group);
+  LayerFacts OfEachLayer() const { return {shared_amax_, mean_square_}; }
+
+ private:
+  float shared_amax_ = 0;
+  std::vector<float> mean_square_;
 };
 
 struct BlockWork {

@@ -9,6 +9,7 @@
 
 #include "compress/static_inputs.h"
 #include "model/architecture.h"
+#include "quant/observers/observer.h"
 #include "quant/scheme.h"
 
 namespace octavo {
@@ -154,12 +155,20 @@ void AddNeeds(const Recipe& recipe, QuantizationPlan* plan) {
     plan->needed_by.emplace_back(modifier->class_name());
   }
   StatisticsNeeds inputs;
+  StatisticsNeeds importance;
   for (const LinearGroup* group : AllGroups(&plan->target)) {
-    for (const LinearLayer& layer : group->layers) inputs |= StaticInputNeeds(layer.quantization);
+    for (const LinearLayer& layer : group->layers) {
+      inputs |= StaticInputNeeds(layer.quantization);
+      const auto& weights = layer.quantization.weights;
+      if (!weights) continue;
+      const Result<const WeightObserver*> observer = FindWeightObserver(*weights);
+      importance.mean_square |= observer.ok() && (*observer)->wants_importance;
+    }
   }
-  if (!inputs.any()) return;
+  if (inputs.any()) plan->needed_by.emplace_back("static scales of inputs");
+  if (importance.any()) plan->needed_by.emplace_back("an observer that weighs errors by inputs");
   plan->needs |= inputs;
-  plan->needed_by.emplace_back("static scales of inputs");
+  plan->needs |= importance;
 }
 
 }  // namespace

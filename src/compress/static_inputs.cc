@@ -11,9 +11,11 @@ namespace octavo {
 
 namespace {
 
+// Whether calibration finds a scale of the input: that of all values, or the global one of NVFP4,
+// whose groups get theirs when the model runs.
 bool IsStatic(const QuantizationScheme& scheme) {
   return scheme.weights && scheme.input_activations &&
-         scheme.input_activations->dynamic == Dynamic::kFalse;
+         scheme.input_activations->dynamic != Dynamic::kTrue;
 }
 
 // What counts is the smallest and the largest value of all data: it need not be seen in samples.

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/suggest.h"
+#include "quant/foreign/foreign_format.h"
 #include "quant/strict_object.h"
 
 namespace octavo {
@@ -86,6 +87,20 @@ bool IsCompressedTensors(const Value& json, bool is_old_key) {
   return *method == Value("compressed-tensors") || (is_old_key && *method == Value("sparseml"));
 }
 
+// `json` names a method that is not ours.
+Result<QuantizationConfig> ParseForeign(const Value& json, const std::string& where) {
+  const Value& method = *json.Find("quant_method");
+  const ForeignFormat* format =
+      method.is_string() ? FindForeignFormat(method.as_string()) : nullptr;
+  if (format != nullptr) return format->parse(json, where);
+  std::vector<std::string_view> known = {"compressed-tensors"};
+  for (const ForeignFormat* foreign : ForeignFormats()) known.push_back(foreign->quant_method);
+  return Unsupported(
+      fmt::format("{}.quant_method is {}, which is not read here; known: {}", where,
+                  method.is_string() ? "\"" + method.as_string() + "\"" : method.type_name(),
+                  fmt::join(known, ", ")));
+}
+
 bool IsAttention(std::string_view class_name) {
   std::string lower(class_name);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -160,12 +175,8 @@ Result<std::optional<QuantizationConfig>> FindQuantizationConfig(const Value& co
   if (!present(json)) return std::optional<QuantizationConfig>();
 
   if (!IsCompressedTensors(*json, is_old_key)) {
-    const Value* method = json->Find("quant_method");
-    return Unsupported(fmt::format(
-        "{}.quant_method is {}, expected \"compressed-tensors\"; `octavo convert` reads "
-        "checkpoints "
-        "of other formats",
-        where, method->is_string() ? "\"" + method->as_string() + "\"" : method->type_name()));
+    OCTAVO_ASSIGN_OR_RETURN(QuantizationConfig config, ParseForeign(*json, where));
+    return std::optional<QuantizationConfig>(std::move(config));
   }
   // Releases up to 0.3 nest the two configs.
   const Value* nested = is_old_key ? json->Find("quantization_config") : nullptr;
@@ -175,32 +186,7 @@ Result<std::optional<QuantizationConfig>> FindQuantizationConfig(const Value& co
     where += ".quantization_config";
   }
   OCTAVO_ASSIGN_OR_RETURN(QuantizationConfig config, ParseQuantizationConfig(*json, where));
-  const std::vector<std::string> online = OnlineTransforms(config);
-  if (!online.empty())
-    return Unsupported(fmt::format(
-        "{}.transform_config asks for transforms while the model runs, which are not supported: {}",
-        where, fmt::join(online, ", ")));
   return std::optional<QuantizationConfig>(std::move(config));
-}
-
-std::vector<std::string> OnlineTransforms(const QuantizationConfig& config) {
-  std::vector<std::string> online;
-  const Value* groups = config.transform_config.Find("config_groups");
-  if (groups == nullptr || !groups->is_object()) return online;
-  for (const auto& [name, group] : groups->as_object()) {
-    const Value* apply = group.Find("apply");
-    if (apply == nullptr || !apply->is_array()) continue;
-    for (const Value& use : apply->as_array()) {
-      const Value* location = use.Find("location");
-      // Offline ones are folded into the stored weights.
-      if (location == nullptr || *location == Value("weight_input") ||
-          *location == Value("weight_output"))
-        continue;
-      online.push_back(fmt::format(
-          "{} at {}", name, location->is_string() ? location->as_string() : location->type_name()));
-    }
-  }
-  return online;
 }
 
 Result<SchemeResolver> SchemeResolver::Make(QuantizationConfig config) {

@@ -25,20 +25,19 @@ struct QuantizationConfig {
   std::string quantization_status = "initialized";
   std::optional<QuantizationArgs> kv_cache_scheme;
   std::string version;
-  Value transform_config = Value::MakeObject();  // kept as it is; see OnlineTransforms
+  // Another tool's ("gptq"), where the config was told by a foreign format; never written.
+  std::string quant_method = "compressed-tensors";
+  Value transform_config = Value::MakeObject();  // kept as it is; see ParseOnlineTransforms
 };
 
 // A quantization_config object; `where` names it in messages. InvalidArgument or Unsupported names
 // the key path and, for unknown keys of strict objects, the nearest known one.
 Result<QuantizationConfig> ParseQuantizationConfig(const Value& json, std::string_view where);
 
-// Finds and parses the quantization config in a config.json (1.1, 1.2, 9). nullopt when the
-// checkpoint has none. Unsupported when the method is another one ("gptq": `octavo convert`), or
-// the config asks for transforms at run time, which would be left out silently.
+// Finds and parses the quantization config in a config.json (1.1, 1.2, 9), also of the tools that
+// quant/foreign reads. nullopt when the checkpoint has none. Unsupported when the method is another
+// one.
 Result<std::optional<QuantizationConfig>> FindQuantizationConfig(const Value& config_json);
-
-// Names of transforms that an engine must apply at run time ("R4 at input").
-std::vector<std::string> OnlineTransforms(const QuantizationConfig& config);
 
 // The config's patterns, compiled once for all modules of a model. Keeps a copy of the config.
 class SchemeResolver {

@@ -15,6 +15,7 @@
 #include "kernels/quantize_rows/quantize_rows.h"
 #include "quant/args.h"
 #include "quant/quantize_weight.h"
+#include "quant/row_transform.h"
 #include "tensor/tensor.h"
 
 namespace octavo {
@@ -27,6 +28,9 @@ struct LinearLayer {
   bool has_bias = false;
   DType model_dtype = DType::kBF16;  // of weights that are not quantized, biases and scales
   QuantizationScheme quantization;   // what is declared; no weights: dense
+  // What is done to the input before it is quantized, and to the output, in this order.
+  RowTransforms input_transforms = {};
+  RowTransforms output_transforms = {};
 };
 
 // A tensor that a layer has in the checkpoint: `<layer>.<suffix>`.
@@ -52,6 +56,7 @@ struct Rows {
 // Activations as a scheme wants them; buffers are kept from call to call.
 struct QuantizedRows {
   Rows source;                       // what was quantized; schemes with float activations read it
+  std::vector<float> transformed;    // [m, k]; `source` where the input is transformed first
   std::vector<int8_t> codes;         // [m, k]; integer schemes
   std::vector<float> values;         // [m, k]; others: the input as its codes read back
   std::vector<float> scales;         // [m], or [m, groups] where groups have their own

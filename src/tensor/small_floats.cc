@@ -51,4 +51,10 @@ float FloatFromE8M0(uint8_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 23);
 }
 
+float MxScale(float amax, int binades) {
+  const uint32_t rounded = (std::bit_cast<uint32_t>(amax) + (1U << 21)) & 0x7F800000U;
+  const int exponent = static_cast<int>(rounded >> 23) - 127 - binades;
+  return std::ldexp(1.0F, std::max(exponent, -127));
+}
+
 }  // namespace octavo

@@ -6,24 +6,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
 #include <ostream>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "io/safetensors.h"
-#include "runtime/load.h"
-#include "support/golden_files.h"
-#include "support/model_logits.h"
-#include "tensor/convert.h"
+#include "support/golden_checkpoint.h"
 
 namespace octavo {
 namespace {
 
-using testing::TestContext;
-using testing::TestData;
+using testing::FindLayer;
+using testing::GoldenCheckpoint;
+using testing::kProbed;
+using testing::Views;
 
 // Root mean squares over the logits, from the index of the goldens.
 struct Case {
@@ -48,75 +43,13 @@ std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-class SchemeGolden : public ::testing::TestWithParam<Case> {
+class SchemeGolden : public GoldenCheckpoint, public ::testing::WithParamInterface<Case> {
  protected:
-  void SetUp() override {
-    folder_ = TestData("checkpoints/" + GetParam().name);
-    // The golden tensors lie beside the weights: load from a copy without them.
-    for (const char* file : {"config.json", "model.safetensors"}) {
-      std::filesystem::copy_file(folder_ / file, copy_.path() / file);
-    }
-    auto golden = SafetensorsFile::Open(folder_ / "golden.safetensors");
-    ASSERT_OK(golden);
-    golden_ = *std::move(golden);
-  }
-
-  std::unique_ptr<LoadedModel> Load(ActivationRule rule, bool load_blocks = true) {
-    auto loaded =
-        LoadModel(copy_.path(), {.prepare = {.activation_rule = rule}, .load_blocks = load_blocks},
-                  context_.context);
-    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
-    return std::move(loaded).value();
-  }
-
-  TensorView Golden(const std::string& name) const { return golden_.Find(name).value(); }
-
-  // Logits [B, T, V] of the golden's input ids.
-  std::vector<float> Logits(const Model& model) {
-    return testing::LogitsOf(model, Golden("input_ids"), context_.context);
-  }
-
-  TestContext context_;
-  testing::TemporaryFolder copy_;
-  std::filesystem::path folder_;
-  SafetensorsFile golden_;
+  void SetUp() override { Open(GetParam().name); }
 };
 
-// The layer of that name in a loaded graph.
-const LinearLayer* FindLayer(const Model& model, const std::string& name) {
-  for (const Block& block : model.blocks) {
-    for (const LinearGroup* group : block.groups()) {
-      for (const LinearLayer& layer : group->layers) {
-        if (layer.name == name) return &layer;
-      }
-    }
-  }
-  return nullptr;
-}
-
-LayerViews Views(const Checkpoint& checkpoint, const std::string& module) {
-  LayerViews views;
-  for (const std::string& name : checkpoint.NamesOf(module)) {
-    views[name.substr(module.size() + 1)] = checkpoint.Find(name).value();
-  }
-  return views;
-}
-
-const char* const kProbed[] = {"model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj"};
-
 TEST_P(SchemeGolden, UnpackedWeightsAreTheLibrarys) {
-  const auto loaded = Load(ActivationRule::kLibrary, /*load_blocks=*/false);
-  for (const std::string name : kProbed) {
-    const LinearLayer* layer = FindLayer(loaded->model(), name);
-    ASSERT_NE(layer, nullptr);
-    const Scheme* scheme = SelectScheme(*layer).value();
-    const Tensor weight = scheme->dequantize(*layer, Views(loaded->checkpoint(), name)).value();
-    const TensorView expected = Golden("dequant." + name);
-    const auto bits = expected.data<uint16_t>();
-    for (size_t i = 0; i < bits.size(); ++i) {
-      ASSERT_EQ(Bf16FromFloat(weight.data<float>()[i]), bits[i]) << name << " element " << i;
-    }
-  }
+  ExpectUnpackedWeights();
 }
 
 TEST_P(SchemeGolden, OneLinearComputesWhatTheLibraryDoes) {
@@ -156,30 +89,8 @@ TEST_P(SchemeGolden, OneLinearComputesWhatTheLibraryDoes) {
   }
 }
 
-// Dequantized weights, float activations: sharp, since nothing rounds.
 TEST_P(SchemeGolden, WeightOnlyLogits) {
-  const auto loaded = Load(ActivationRule::kLibrary, /*load_blocks=*/false);
-  std::vector<Tensor> weights;  // alive as long as the layers that read them
-  for (int64_t i = 0; i < loaded->model().spec.num_layers; ++i) {
-    ASSERT_OK(loaded->LoadBlock(i, context_.context));
-    for (LinearGroup* group : loaded->mutable_model().blocks[static_cast<size_t>(i)].groups()) {
-      std::vector<LayerViews> views;
-      for (LinearLayer& layer : group->layers) {
-        const Scheme* scheme = SelectScheme(layer).value();
-        weights.push_back(
-            scheme->dequantize(layer, Views(loaded->checkpoint(), layer.name)).value());
-        views.push_back({{"weight", weights.back().view()}});
-        layer.quantization = {};
-      }
-      ASSERT_OK(PrepareGroup(group, views, {}, context_.context));
-    }
-  }
-  const std::vector<float> logits = Logits(loaded->model());
-  const auto expected = Golden("logits_weight_only").data<float>();
-  float largest = 0;
-  for (float logit : expected) largest = std::max(largest, std::fabs(logit));
-  for (size_t i = 0; i < expected.size(); ++i)
-    ASSERT_NEAR(logits[i], expected[i], 1e-4F * largest) << i;
+  ExpectWeightOnlyLogits();
 }
 
 // Where there are ties, a smoke test: one activation that falls the other way moves the logits by

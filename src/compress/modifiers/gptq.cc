@@ -34,6 +34,7 @@ class GptqModifier : public Modifier {
   // Layers that share an input share its factored Hessian.
   Status ApplyToGroup(GroupWork* group, const Context& context) const {
     std::optional<HessianFactor> factor;
+    const GroupFacts facts(*group);
     for (LayerWork& layer : group->layers) {
       if (layer.owner != this) continue;
       OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
@@ -49,7 +50,7 @@ class GptqModifier : public Modifier {
       }
       Result<GptqResult> solved =
           SolveGptq(*factor, layer.weight.data<float>(), linear.n, *linear.quantization.weights,
-                    linear.model_dtype, options_, context);
+                    linear.model_dtype, facts.OfEachLayer(), options_, context);
       if (!solved.ok()) return solved.status().Annotate(linear.name);
       layer.quantized = std::move(solved->weight);
       layer.method = solved->fell_back ? "rtn" : "gptq";

@@ -104,21 +104,19 @@ struct SweepTile {
   std::vector<float> error;       // [block_size, kRows]
   std::vector<float> scale;       // [columns of the grid, kRows]
   std::vector<float> zero_point;  // likewise
-  std::vector<int8_t> codes;      // [k, kRows]
+  std::vector<uint8_t> codes;     // [k, kRows]
 };
 
-// Quantizes one column of the tile: codes, scaled errors, and the sum of their squares.
+// Quantizes one column of the tile: codes, scaled errors, and the sum of their squares. The kind is
+// the caller's, or the loop would not vectorize.
+template <CodeSet::Kind kind>
 float QuantizeColumn(const float* w, const float* scale, const float* zero_point,
-                     const CodeRange& range, float u, float* error, int8_t* codes) {
-  const float low = static_cast<float>(range.min);
-  const float high = static_cast<float>(range.max);
+                     const CodeSet& codes, float u, float* error, uint8_t* out) {
+  const CodeSet set{.kind = kind, .min = codes.min, .max = codes.max};
   std::array<float, kRows> squares;
   for (int64_t r = 0; r < kRows; ++r) {
-    float value = w[r] / scale[r] + zero_point[r];
-    value = value < low ? low : value;
-    value = value > high ? high : value;
-    const float code = RoundToNearestEven(value);
-    codes[r] = static_cast<int8_t>(static_cast<int>(code));
+    const float code = set.Round(w[r] / scale[r] + zero_point[r]);
+    out[r] = set.Encode(code);
     error[r] = (w[r] - (code - zero_point[r]) * scale[r]) / u;
     squares[static_cast<size_t>(r)] = error[r] * error[r];
   }
@@ -130,18 +128,21 @@ float QuantizeColumn(const float* w, const float* scale, const float* zero_point
 class Sweep {
  public:
   Sweep(const HessianFactor& factor, std::span<const float> w, const ScaleGrid& grid,
-        const ScaleAndZeroPoint& scales, const CodeRange& range, int64_t block_size, Isa isa)
+        const ScaleAndZeroPoint& scales, const CodeSet& set, int64_t block_size, Isa isa)
       : factor_(factor),
         upper_(factor.upper.data<float>()),
         w_(w),
         grid_(grid),
         scales_(scales),
-        range_(range),
+        set_(set),
+        quantize_column_(set.kind == CodeSet::Kind::kInt    ? QuantizeColumn<CodeSet::Kind::kInt>
+                         : set.kind == CodeSet::Kind::kE4M3 ? QuantizeColumn<CodeSet::Kind::kE4M3>
+                                                            : QuantizeColumn<CodeSet::Kind::kE2M1>),
         block_size_(block_size),
         isa_(isa) {}
 
   // Rows from `first` on; their codes go to codes [n, k]. Returns their part of the loss.
-  double Run(int64_t first, std::span<int8_t> codes) const {
+  double Run(int64_t first, uint8_t* codes) const {
     SweepTile tile = Load(first);
     double loss = 0;
     for (int64_t begin = 0; begin < grid_.k; begin += block_size_) {
@@ -161,6 +162,8 @@ class Sweep {
     tile.zero_point.assign(tile.scale.size(), 0.0F);
     tile.codes.resize(tile.w.size());
     const bool has_zero_point = !scales_.zero_point.empty();
+    const float global =
+        scales_.global_scale.empty() ? 1.0F : scales_.global_scale.data<float>()[0];
     for (int64_t row = first; row < std::min(first + kRows, grid_.n); ++row) {
       const auto r = static_cast<size_t>(row - first);
       const float* w_row = w_.data() + row * grid_.k;
@@ -170,7 +173,7 @@ class Sweep {
       for (int64_t column = 0; column < grid_.columns; ++column) {
         const auto unit = static_cast<size_t>(grid_.Unit(row, column * grid_.unit_columns));
         const size_t at = static_cast<size_t>(column) * rows + r;
-        tile.scale[at] = scales_.scale.data<float>()[unit];
+        tile.scale[at] = scales_.scale.data<float>()[unit] / global;
         if (has_zero_point)
           tile.zero_point[at] = static_cast<float>(scales_.zero_point.data<int8_t>()[unit]);
       }
@@ -187,9 +190,9 @@ class Sweep {
         const float* u = upper_.data() + j * grid_.k;
         float* error = tile->error.data() + (j - begin) * kRows;
         const int64_t unit = factor_.order[static_cast<size_t>(j)] / grid_.unit_columns * kRows;
-        loss += static_cast<double>(QuantizeColumn(
+        loss += static_cast<double>(quantize_column_(
             tile->w.data() + j * kRows, tile->scale.data() + unit, tile->zero_point.data() + unit,
-            range_, u[j], error, tile->codes.data() + j * kRows));
+            set_, u[j], error, tile->codes.data() + j * kRows));
         for (int64_t c = j + 1; c < step_end; ++c) {
           float* w = tile->w.data() + c * kRows;
           for (int64_t r = 0; r < kRows; ++r) w[r] -= error[r] * u[c];
@@ -209,9 +212,9 @@ class Sweep {
               tile->w.data() + end * kRows, kRows, isa_);
   }
 
-  void Store(const SweepTile& tile, int64_t first, std::span<int8_t> codes) const {
+  void Store(const SweepTile& tile, int64_t first, uint8_t* codes) const {
     for (int64_t row = first; row < std::min(first + kRows, grid_.n); ++row) {
-      int8_t* out = codes.data() + row * grid_.k;
+      uint8_t* out = codes + row * grid_.k;
       for (int64_t j = 0; j < grid_.k; ++j) {
         out[factor_.order[static_cast<size_t>(j)]] =
             tile.codes[static_cast<size_t>(j * kRows + row - first)];
@@ -224,7 +227,8 @@ class Sweep {
   std::span<const float> w_;
   const ScaleGrid& grid_;
   const ScaleAndZeroPoint& scales_;
-  CodeRange range_;
+  CodeSet set_;
+  decltype(&QuantizeColumn<CodeSet::Kind::kInt>) quantize_column_;
   int64_t block_size_;
   Isa isa_;
 };
@@ -269,20 +273,23 @@ Result<HessianFactor> FactorHessian(std::span<const float> h, int64_t k, const G
 
 Result<GptqResult> SolveGptq(const HessianFactor& factor, std::span<const float> w, int64_t n,
                              const QuantizationArgs& args, DType scale_dtype,
-                             const GptqOptions& options, const Context& context) {
+                             const LayerFacts& facts, const GptqOptions& options,
+                             const Context& context) {
   if (options.block_size <= 0)
     return InvalidArgument(
         fmt::format("block_size is {}, expected a positive number", options.block_size));
   OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid, MakeScaleGrid(args, n, factor.k));
-  OCTAVO_ASSIGN_OR_RETURN(ScaleAndZeroPoint scales, ObserveScales(args, grid, w, scale_dtype));
+  OCTAVO_ASSIGN_OR_RETURN(const CodeSet set, CodesOf(args));
+  OCTAVO_ASSIGN_OR_RETURN(ScaleAndZeroPoint scales,
+                          ObserveScales(args, grid, w, scale_dtype, Arithmetic::kFloat32, facts));
   GptqResult result;
   if (!factor.fell_back) {
-    result.weight.codes = Tensor(DType::kI8, {n, factor.k});
-    const Sweep sweep(factor, w, grid, scales, IntegerRange(args),
-                      std::min(options.block_size, factor.k), context.isa);
+    result.weight.codes = Tensor(CodeDType(set), {n, factor.k});
+    const Sweep sweep(factor, w, grid, scales, set, std::min(options.block_size, factor.k),
+                      context.isa);
     const int64_t tiles = (n + kRows - 1) / kRows;
     std::vector<double> losses(static_cast<size_t>(tiles));
-    const std::span<int8_t> codes = result.weight.codes.mutable_data<int8_t>();
+    auto* codes = reinterpret_cast<uint8_t*>(result.weight.codes.bytes());
     context.pool.ParallelFor(tiles, [&](int64_t tile) {
       losses[static_cast<size_t>(tile)] = sweep.Run(tile * kRows, codes);
     });
@@ -296,6 +303,7 @@ Result<GptqResult> SolveGptq(const HessianFactor& factor, std::span<const float>
   }
   result.weight.scale = std::move(scales.scale);
   result.weight.zero_point = std::move(scales.zero_point);
+  result.weight.global_scale = std::move(scales.global_scale);
   return result;
 }
 

@@ -57,6 +57,7 @@ struct GptqResult {
 // independent and cut into fixed tiles.
 Result<GptqResult> SolveGptq(const HessianFactor& factor, std::span<const float> w, int64_t n,
                              const QuantizationArgs& args, DType scale_dtype,
-                             const GptqOptions& options, const Context& context);
+                             const LayerFacts& facts, const GptqOptions& options,
+                             const Context& context);
 
 }  // namespace octavo

@@ -19,13 +19,14 @@ class QuantizationModifier : public Modifier {
 
   Status Apply(BlockWork* block, const Context& context) const override {
     for (GroupWork& group : block->groups) {
+      const GroupFacts facts(group);
       for (LayerWork& layer : group.layers) {
         if (layer.owner != this) continue;
         OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
         const LinearLayer& linear = *layer.layer;
-        Result<QuantizedWeight> quantized =
-            QuantizeToNearest(*linear.quantization.weights, layer.weight.data<float>(), linear.n,
-                              linear.k, linear.model_dtype);
+        Result<QuantizedWeight> quantized = QuantizeToNearest(
+            *linear.quantization.weights, layer.weight.data<float>(), linear.n, linear.k,
+            linear.model_dtype, Arithmetic::kFloat32, facts.OfEachLayer());
         if (!quantized.ok()) return quantized.status().Annotate(linear.name);
         layer.quantized = *std::move(quantized);
         layer.method = "rtn";

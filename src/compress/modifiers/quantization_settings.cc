@@ -97,7 +97,7 @@ Status CheckObservers(const QuantizationScheme& scheme) {
     if (!is_integer) return OkStatus();
     OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid, MakeScaleGrid(whole, 1, 1));
     const float zero = 0;
-    const auto ranges = observer->observe(whole, grid, {&zero, 1}, DType::kBF16);
+    const auto ranges = observer->observe(whole, grid, {&zero, 1}, DType::kBF16, {});
     return ranges.ok() ? OkStatus() : ranges.status();
   };
   if (scheme.weights) OCTAVO_RETURN_IF_ERROR(check(*scheme.weights).Annotate("weights"));

@@ -31,14 +31,6 @@ float Top(const RowRounding& rounding) {
   return 0;
 }
 
-// The library rounds the largest magnitude to a power of two before its exponent is taken.
-float PowerOfTwoScale(RoundTo to, float largest) {
-  const uint32_t rounded = (std::bit_cast<uint32_t>(largest) + (1U << 21)) & 0x7F800000U;
-  const int binades = to == RoundTo::kE2M1 ? 2 : 8;
-  const int exponent = static_cast<int>(rounded >> 23) - 127 - binades;
-  return std::ldexp(1.0F, std::max(exponent, -127));
-}
-
 GroupScale ScaleOf(const RowRounding& rounding, const GroupRange& range) {
   const float largest = std::max(-range.low, range.high);
   const auto span = static_cast<float>((1 << rounding.bits) - 1);
@@ -57,7 +49,7 @@ GroupScale ScaleOf(const RowRounding& rounding, const GroupRange& range) {
       return {scale, scale, std::nearbyint(zero_point)};
     }
     case RowScale::kPowerOfTwo: {
-      const float scale = PowerOfTwoScale(rounding.to, largest);
+      const float scale = MxScale(largest, rounding.to == RoundTo::kE2M1 ? 2 : 8);
       return {scale, scale, 0};
     }
     case RowScale::kE4M3OfGlobal: {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/convert.h"
+
 namespace octavo {
 
 // How an observer's name says to find the range of a batch and to merge it.
@@ -25,9 +27,12 @@ Result<ActivationObserver> ActivationObserver::Make(const QuantizationArgs& args
       {"memoryless_mse", "memoryless_mse", Merge::kLatest},
       {"mse", "memoryless_mse", Merge::kAverage},
   };
-  if (args.dynamic != Dynamic::kFalse || args.strategy != Strategy::kTensor) {
+  const bool one_scale = args.dynamic == Dynamic::kFalse && args.strategy == Strategy::kTensor;
+  const bool global_scale = args.dynamic == Dynamic::kLocal && HasGlobalScale(args);
+  if (!one_scale && !global_scale) {
     return Unsupported(fmt::format(
-        "activations of [{}] cannot be calibrated, only static ones with one scale a tensor",
+        "activations of [{}] cannot be calibrated, only static ones with one scale a tensor, and "
+        "NVFP4's",
         args.ToString()));
   }
   const std::string name = ObserverName(args.observer.value_or("static_minmax"));
@@ -40,6 +45,8 @@ Result<ActivationObserver> ActivationObserver::Make(const QuantizationArgs& args
   ActivationObserver observer;
   observer.args_ = args;
   observer.args_.observer = kind->range_of_batch;
+  observer.args_.strategy = Strategy::kTensor;  // groups find theirs when the model runs
+  observer.global_scale_ = global_scale;
   observer.scale_dtype_ = scale_dtype;
   observer.merge_ = kind->merge;
   OCTAVO_ASSIGN_OR_RETURN(observer.range_of_batch_, FindWeightObserver(observer.args_));
@@ -65,7 +72,7 @@ Status ActivationObserver::Observe(const Rows& x) {
   if (!AllFinite(values)) return InvalidArgument("the input of the layer holds NaN or Inf");
   OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid, MakeScaleGrid(args_, x.m, x.k));
   OCTAVO_ASSIGN_OR_RETURN(const WeightRanges ranges,
-                          range_of_batch_->observe(args_, grid, values, scale_dtype_));
+                          range_of_batch_->observe(args_, grid, values, scale_dtype_, {}));
   const float minimum = ranges.minima[0];
   const float maximum = ranges.maxima[0];
   if (!seen_ || merge_ == Merge::kLatest) {
@@ -88,6 +95,12 @@ Result<ScaleAndZeroPoint> ActivationObserver::Scales(Arithmetic arithmetic) cons
         "no calibration data reached the layer, so its input has no static scale; ignore the "
         "layer, "
         "or calibrate with data that uses it");
+  }
+  if (global_scale_) {
+    const float scale = GlobalScale(std::max(-minimum_, maximum_), DType::kF32);
+    ScaleAndZeroPoint global;
+    OCTAVO_ASSIGN_OR_RETURN(global.scale, FromFloat({&scale, 1}, DType::kF32, {1}));
+    return global;
   }
   return ComputeScales(args_, {&minimum_, 1}, {&maximum_, 1}, {1}, scale_dtype_, arithmetic);
 }

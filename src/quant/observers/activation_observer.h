@@ -21,7 +21,8 @@ namespace octavo {
 // One batch is what the library sees at once: a sample.
 class ActivationObserver {
  public:
-  // For static activations of strategy tensor; `scale_dtype` is the dtype that the scale is stored
+  // For static activations of strategy tensor, and NVFP4's, of which it finds the global scale;
+  // `scale_dtype` is the dtype that the scale is stored
   // in (the model's). Unsupported or NotFound names an observer that is not there, InvalidArgument
   // a bad member of observer_kwargs.
   static Result<ActivationObserver> Make(const QuantizationArgs& args, DType scale_dtype);
@@ -47,6 +48,7 @@ class ActivationObserver {
   const WeightObserver* range_of_batch_ = nullptr;
   Merge merge_ = Merge::kExtremes;
   float averaging_constant_ = 0.01F;
+  bool global_scale_ = false;  // NVFP4's: 448 * 6 / amax
   bool seen_ = false;
   float minimum_ = 0;
   float maximum_ = 0;

@@ -34,7 +34,7 @@ void Widen(std::span<const float> values, float* minimum, float* maximum) {
 
 // Every range holds zero (it always must, and ragged blocks are padded with it).
 Result<WeightRanges> ObserveMinMax(const QuantizationArgs&, const ScaleGrid& grid,
-                                   std::span<const float> w, DType) {
+                                   std::span<const float> w, DType, const LayerFacts&) {
   const auto units = static_cast<size_t>(grid.rows * grid.columns);
   WeightRanges ranges{std::vector<float>(units, 0.0F), std::vector<float>(units, 0.0F)};
   for (int64_t row = 0; row < grid.n; ++row) {

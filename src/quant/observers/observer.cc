@@ -29,6 +29,7 @@ std::string WeightForm(const std::optional<std::string>& name) {
   std::string form = ObserverName(name.value_or("memoryless_minmax"));
   if (form == "minmax" || form == "static_minmax" || form == "memoryless")
     return "memoryless_minmax";
+  if (form == "fouroversix") return "nvfp4_expanded_mse";
   return form == "mse" ? "memoryless_mse" : form;
 }
 

@@ -14,6 +14,8 @@
 
 namespace octavo {
 
+struct LayerFacts;  // quant/quantize_weight.h
+
 // The range of each unit of a ScaleGrid, row-major.
 struct WeightRanges {
   std::vector<float> minima;
@@ -27,7 +29,10 @@ struct WeightObserver {
   // w [n, k], finite; `scale_dtype` is the dtype that scales are stored in. InvalidArgument names a
   // bad member of args.observer_kwargs.
   Result<WeightRanges> (*observe)(const QuantizationArgs& args, const ScaleGrid& grid,
-                                  std::span<const float> w, DType scale_dtype);
+                                  std::span<const float> w, DType scale_dtype,
+                                  const LayerFacts& facts);
+  // Whether it wants LayerFacts::input_importance: then weights need calibration data too.
+  bool wants_importance = false;
 };
 
 // An observer's name as the lists have it: case does not matter, '-' is '_'.
@@ -37,8 +42,9 @@ std::string ObserverName(std::string_view name);
 // that is not here, NotFound with the nearest known otherwise. `here`: those that are.
 Status UnknownObserver(std::string_view name, std::span<const std::string> here);
 
-// The observer that args.observer names for a weight; null is memoryless_minmax, and minmax,
-// static_minmax and mse come to their memoryless forms, as a weight is seen once. Unsupported names
+// The observer that args.observer names for a weight; null is memoryless_minmax; minmax,
+// static_minmax and mse come to their memoryless forms, as a weight is seen once; fouroversix is
+// another name of nvfp4_expanded_mse. Unsupported names
 // one of the library's that is not here yet, NotFound the nearest known.
 Result<const WeightObserver*> FindWeightObserver(const QuantizationArgs& args);
 

@@ -2,6 +2,9 @@
 // scale, or one a token or a group (W8A8), or floats (W8A16) (inference-schemes 2.2, 2.3).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "quant/scheme.h"
 #include "quant/schemes/coded_linear.h"
 #include "quant/schemes/common.h"
@@ -11,6 +14,64 @@
 namespace octavo {
 
 namespace {
+
+// The format of checkpoints of other tools, `quant_method` fp8: the same tensors, under our names
+// or under theirs.
+constexpr std::string_view kForeign = "fp8";
+constexpr std::pair<const char*, const char*> kTheirNames[] = {{"weight_scale", "weight_scale_inv"},
+                                                               {"input_scale", "activation_scale"}};
+
+bool IsForeign(const LinearLayer& layer) {
+  return layer.quantization.format == kForeign;
+}
+
+// Either name of each tensor that has two.
+void DeclareTheirNames(std::vector<DeclaredTensor>* tensors) {
+  for (const auto& [ours, theirs] : kTheirNames) {
+    const auto declared =
+        std::find_if(tensors->begin(), tensors->end(),
+                     [ours = ours](const DeclaredTensor& tensor) { return tensor.suffix == ours; });
+    if (declared == tensors->end()) continue;
+    declared->optional = true;
+    DeclaredTensor other = *declared;
+    other.suffix = theirs;
+    tensors->push_back(std::move(other));
+  }
+}
+
+// The tensors under our names. NotFound when a needed one has neither name, InvalidArgument when it
+// has both.
+Result<LayerViews> OurNames(const LinearLayer& layer, LayerViews tensors) {
+  if (!IsForeign(layer)) return tensors;
+  const auto& input = layer.quantization.input_activations;
+  const bool is_static = input && input->dynamic == Dynamic::kFalse;
+  for (const auto& [ours, theirs] : kTheirNames) {
+    const bool is_needed = is_static || ours != std::string_view("input_scale");
+    const bool has_ours = tensors.contains(ours);
+    auto entry = tensors.extract(theirs);
+    if (has_ours && !entry.empty()) {
+      return InvalidArgument(
+          fmt::format("{} has both {} and {}, expected one of them", layer.name, ours, theirs));
+    }
+    if (is_needed && !has_ours && entry.empty()) {
+      return NotFound(
+          fmt::format("{}.{} is missing, or {} in its place", layer.name, ours, theirs));
+    }
+    if (entry.empty()) continue;
+    entry.key() = ours;
+    tensors.insert(std::move(entry));
+  }
+  return tensors;
+}
+
+Result<std::vector<LayerViews>> OurNames(std::span<const LinearLayer> layers,
+                                         std::span<const LayerViews> tensors) {
+  std::vector<LayerViews> renamed;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    OCTAVO_ASSIGN_OR_RETURN(renamed.emplace_back(), OurNames(layers[i], tensors[i]));
+  }
+  return renamed;
+}
 
 void AddWeightDifferences(const QuantizationScheme& declared,
                           std::vector<std::string>* differences) {
@@ -33,7 +94,7 @@ void AddWeightDifferences(const QuantizationScheme& declared,
   // The naive family shares one layout; its names only announce what is inside
   // (checkpoint-format 3.4).
   const std::string format = declared.format.value_or("float-quantized");
-  if (format != "float-quantized" && format != "naive-quantized") {
+  if (format != "float-quantized" && format != "naive-quantized" && format != kForeign) {
     differences->push_back(
         fmt::format("format is {}, not float-quantized or naive-quantized", format));
   }
@@ -70,6 +131,7 @@ std::vector<DeclaredTensor> Declare(const LinearLayer& layer) {
        .optional = true},
       DeclareBias(layer)};
   DeclareInput(layer, &tensors);
+  if (IsForeign(layer)) DeclareTheirNames(&tensors);
   return tensors;
 }
 
@@ -89,7 +151,8 @@ Result<CodedWeight> Read(const LinearLayer& layer, const LayerViews& tensors) {
   return weight;
 }
 
-Result<QuantizedWeight> Unpack(const LinearLayer& layer, const LayerViews& tensors) {
+Result<QuantizedWeight> Unpack(const LinearLayer& layer, const LayerViews& found) {
+  OCTAVO_ASSIGN_OR_RETURN(const LayerViews tensors, OurNames(layer, found));
   QuantizedWeight weight;
   OCTAVO_RETURN_IF_ERROR(CheckE4M3(layer, tensors.at("weight")));
   OCTAVO_ASSIGN_OR_RETURN(weight.scale, ScalesAsFloat(layer, tensors.at("weight_scale")));
@@ -106,14 +169,16 @@ Result<std::unique_ptr<PreparedLinear>> PrepareA8(std::span<const LinearLayer> l
                                                   std::span<const LayerViews> tensors,
                                                   const PrepareOptions& options,
                                                   const Context& context) {
-  return PrepareCoded("W8A8 FP8", Read, layers, tensors, options, context);
+  OCTAVO_ASSIGN_OR_RETURN(const std::vector<LayerViews> renamed, OurNames(layers, tensors));
+  return PrepareCoded("W8A8 FP8", Read, layers, renamed, options, context);
 }
 
 Result<std::unique_ptr<PreparedLinear>> PrepareA16(std::span<const LinearLayer> layers,
                                                    std::span<const LayerViews> tensors,
                                                    const PrepareOptions& options,
                                                    const Context& context) {
-  return PrepareCoded("W8A16 FP8", Read, layers, tensors, options, context);
+  OCTAVO_ASSIGN_OR_RETURN(const std::vector<LayerViews> renamed, OurNames(layers, tensors));
+  return PrepareCoded("W8A16 FP8", Read, layers, renamed, options, context);
 }
 
 }  // namespace

@@ -19,10 +19,6 @@ bool IsStatic(const QuantizationArgs& args) {
   return args.dynamic == Dynamic::kFalse;
 }
 
-bool HasGlobalScale(const QuantizationArgs& args) {
-  return args.strategy == Strategy::kTensorGroup;
-}
-
 bool IsMx(const QuantizationArgs& args) {
   return args.type == QuantizationType::kFloat && args.strategy == Strategy::kGroup &&
          args.scale_dtype == kE8M0Scales && args.group_size == kMxGroup;
@@ -141,7 +137,8 @@ Result<LayerTensors> PackInputScales(const LinearLayer& layer, const ScaleAndZer
 }
 
 bool SameInputScales(const LayerViews& a, const LayerViews& b) {
-  for (const char* suffix : {"input_scale", "input_zero_point", "input_global_scale"}) {
+  for (const char* suffix :
+       {"input_scale", "input_zero_point", "input_global_scale", "activation_scale"}) {
     const auto in_a = a.find(suffix);
     const auto in_b = b.find(suffix);
     if ((in_a == a.end()) != (in_b == b.end())) return false;

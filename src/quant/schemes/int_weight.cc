@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "quant/bit_packing.h"
 #include "quant/scale_grid.h"
+#include "quant/schemes/column_groups.h"
 #include "quant/schemes/common.h"
 #include "quant/schemes/input_rounding.h"
 #include "tensor/convert.h"
@@ -48,8 +48,10 @@ DeclaredTensor DeclareZeroPoint(const LinearLayer& layer) {
                           .optional = Weights(layer).symmetric};
   if (!HasPackedZeroPoints(layer)) return declared;
   declared.dtypes = {DType::kI32, DType::kI8};
+  std::vector<Shape> shapes;
   for (const int64_t words : Widths(layer.n, Weights(layer).num_bits))
-    declared.shapes.insert(declared.shapes.begin(), Shape{words, ScaleColumns(layer)});
+    shapes.push_back({words, ScaleColumns(layer)});
+  declared.shapes.insert(declared.shapes.begin(), shapes.begin(), shapes.end());
   return declared;
 }
 
@@ -83,72 +85,23 @@ Result<Tensor> ReadCodes(const LinearLayer& layer, const LayerViews& tensors) {
   if (!IsPacked(layer)) {
     const TensorView& codes = tensors.at("weight");
     const std::span<const int8_t> values = codes.data<int8_t>();
-    const CodeRange range = IntegerRange(Weights(layer));
-    const auto outside = std::find_if(values.begin(), values.end(), [&](int8_t code) {
-      return code < range.min || code > range.max;
-    });
+    const int half = 1 << (bits - 1);
+    const auto outside = std::find_if(values.begin(), values.end(),
+                                      [&](int8_t code) { return code < -half || code >= half; });
     if (outside == values.end()) return Tensor::CopyOf(codes);
     return InvalidArgument(
         fmt::format("{}.weight holds the code {}, but {} bits are declared: {} to {}", layer.name,
-                    *outside, bits, range.min, range.max));
+                    *outside, bits, -half, half - 1));
   }
-  if (const auto shape = tensors.find("weight_shape"); shape != tensors.end()) {
-    int64_t values[2];
-    std::memcpy(values, shape->second.bytes, sizeof(values));
-    if (values[0] != layer.n || values[1] != layer.k) {
-      return InvalidArgument(fmt::format("{}.weight_shape says [{}, {}], expected [{}, {}]",
-                                         layer.name, values[0], values[1], layer.n, layer.k));
-    }
+  int64_t shape[2];
+  std::memcpy(shape, tensors.at("weight_shape").bytes, sizeof(shape));
+  if (shape[0] != layer.n || shape[1] != layer.k) {
+    return InvalidArgument(fmt::format("{}.weight_shape says [{}, {}], expected [{}, {}]",
+                                       layer.name, shape[0], shape[1], layer.n, layer.k));
   }
   auto codes = UnpackRows(tensors.at("weight_packed"), layer.k, bits);
   if (!codes.ok()) return codes.status().Annotate(layer.name + ".weight_packed");
   return codes;
-}
-
-// The group of each column, I32 [k], checked; empty where groups are neighbours.
-Result<Tensor> ReadGroups(const LinearLayer& layer, const LayerViews& tensors) {
-  const auto found = tensors.find("weight_g_idx");
-  if (found == tensors.end()) return Tensor();
-  Tensor groups = Tensor::CopyOf(found->second);
-  const std::span<const int32_t> values = groups.data<int32_t>();
-  // What was never set says so with -1.
-  if (std::all_of(values.begin(), values.end(), [](int32_t group) { return group == -1; }))
-    return Tensor();
-  const int64_t columns = ScaleColumns(layer);
-  std::vector<int64_t> sizes(static_cast<size_t>(columns), 0);
-  for (int32_t group : values) {
-    if (group < 0 || group >= columns) {
-      return InvalidArgument(fmt::format("{}.weight_g_idx holds {}, but there are {} groups",
-                                         layer.name, group, columns));
-    }
-    ++sizes[static_cast<size_t>(group)];
-  }
-  for (size_t group = 0; group < sizes.size(); ++group) {
-    if (sizes[group] != layer.k / columns) {
-      return InvalidArgument(fmt::format("{}.weight_g_idx: group {} has {} columns, expected {}",
-                                         layer.name, group, sizes[group], layer.k / columns));
-    }
-  }
-  return groups;
-}
-
-std::vector<int64_t> SortedByGroup(std::span<const int32_t> groups) {
-  std::vector<int64_t> order(groups.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return groups[static_cast<size_t>(a)] < groups[static_cast<size_t>(b)];
-  });
-  return order;
-}
-
-Tensor TakeColumns(const Tensor& codes, const std::vector<int64_t>& order) {
-  Tensor taken(DType::kI8, codes.shape());
-  const std::span<const int8_t> in = codes.data<int8_t>();
-  const std::span<int8_t> out = taken.mutable_data<int8_t>();
-  for (size_t i = 0; i < in.size(); i += order.size()) {
-    for (size_t j = 0; j < order.size(); ++j) out[i + j] = in[i + static_cast<size_t>(order[j])];
-  }
-  return taken;
 }
 
 // Four-bit codes in a stream are nibbles as they lie.
@@ -193,8 +146,7 @@ std::vector<DeclaredTensor> DeclareIntWeight(const LinearLayer& layer) {
       shapes.push_back({layer.n, words});
     tensors.push_back(
         {.suffix = "weight_packed", .dtypes = {DType::kI32}, .shapes = std::move(shapes)});
-    tensors.push_back(
-        {.suffix = "weight_shape", .dtypes = {DType::kI64}, .shapes = {{2}}, .optional = true});
+    tensors.push_back({.suffix = "weight_shape", .dtypes = {DType::kI64}, .shapes = {{2}}});
     tensors.push_back({.suffix = "weight_g_idx",
                        .dtypes = {DType::kI32},
                        .shapes = {{layer.k}},
@@ -224,6 +176,7 @@ Result<LayerTensors> PackIntWeight(const LinearLayer& layer, QuantizedWeight wei
     return tensors;
   }
   tensors["weight_packed"] = PackRows(weight.codes, bits);
+  if (!weight.group_of_column.empty()) tensors["weight_g_idx"] = std::move(weight.group_of_column);
   Tensor& shape = tensors["weight_shape"] = Tensor(DType::kI64, {2});
   shape.mutable_data<int64_t>()[0] = layer.n;
   shape.mutable_data<int64_t>()[1] = layer.k;
@@ -235,7 +188,8 @@ Result<QuantizedWeight> UnpackIntWeight(const LinearLayer& layer, const LayerVie
   OCTAVO_ASSIGN_OR_RETURN(weight.codes, ReadCodes(layer, tensors));
   OCTAVO_ASSIGN_OR_RETURN(weight.scale, ScalesAsFloat(layer, tensors.at("weight_scale")));
   OCTAVO_ASSIGN_OR_RETURN(weight.zero_point, ReadZeroPoints(layer, tensors));
-  OCTAVO_ASSIGN_OR_RETURN(weight.group_of_column, ReadGroups(layer, tensors));
+  OCTAVO_ASSIGN_OR_RETURN(weight.group_of_column,
+                          ReadGroupOfColumn(layer, tensors, "weight_g_idx"));
   return weight;
 }
 
@@ -249,7 +203,7 @@ Result<CodedWeight> ReadIntWeight(const LinearLayer& layer, const LayerViews& te
   OCTAVO_RETURN_IF_ERROR(ReadScales(layer, tensors.at("weight_scale"), &weight));
   OCTAVO_ASSIGN_OR_RETURN(Tensor zero_points, ReadZeroPoints(layer, tensors));
   if (!zero_points.empty()) SetZeroPoints(std::move(zero_points), &weight);
-  OCTAVO_ASSIGN_OR_RETURN(const Tensor groups, ReadGroups(layer, tensors));
+  OCTAVO_ASSIGN_OR_RETURN(const Tensor groups, ReadGroupOfColumn(layer, tensors, "weight_g_idx"));
   if (groups.empty() && ReadsInPlace(layer, tensors)) {
     const TensorView& packed = tensors.at("weight_packed");
     weight.matrix.format = CodeFormat::kNibble;
@@ -259,11 +213,7 @@ Result<CodedWeight> ReadIntWeight(const LinearLayer& layer, const LayerViews& te
     return weight;
   }
   OCTAVO_ASSIGN_OR_RETURN(Tensor codes, ReadCodes(layer, tensors));
-  if (!groups.empty()) {
-    weight.column_order = SortedByGroup(groups.data<int32_t>());
-    codes = TakeColumns(codes, weight.column_order);
-  }
-  SetIntegerCodes(codes, Weights(layer).num_bits, &weight);
+  SetGroupedCodes(std::move(codes), groups, Weights(layer).num_bits, &weight);
   return weight;
 }
 

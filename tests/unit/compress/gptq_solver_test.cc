@@ -85,7 +85,7 @@ TEST_F(Gptq, IsNoWorseThanTheReference) {
   const HessianFactor factor = FactorHessian(h, k, {}, context_).value();
   EXPECT_EQ(factor.note, "");
   const GptqResult result =
-      SolveGptq(factor, w.data<float>(), n, ChannelArgs(), DType::kBF16, {}, context_).value();
+      SolveGptq(factor, w.data<float>(), n, ChannelArgs(), DType::kBF16, {}, {}, context_).value();
   const double error = Error(h, w.data<float>(), ChannelArgs(), result.weight);
   EXPECT_NEAR(reference, 3.774, 0.001);
   EXPECT_LT(error, 1.02 * reference);
@@ -115,7 +115,7 @@ TEST_F(Gptq, LosesLessThanRoundingForEveryShapeAndScheme) {
         const GptqOptions options{.block_size = 48, .order_by_diagonal = order};
         const HessianFactor factor = FactorHessian(h, k, options, context_).value();
         const GptqResult result =
-            SolveGptq(factor, w, n, args, DType::kF32, options, context_).value();
+            SolveGptq(factor, w, n, args, DType::kF32, {}, options, context_).value();
         const QuantizedWeight nearest = QuantizeToNearest(args, w, n, k, DType::kF32).value();
         EXPECT_LE(Error(h, w, args, result.weight), Error(h, w, args, nearest) * 1.0001)
             << n << " x " << k;
@@ -135,7 +135,7 @@ TEST_F(Gptq, DiagonalHessianIsRoundingToNearest) {
   const std::vector<float> w = Random(40 * kSize, 3);
   const HessianFactor factor = FactorHessian(h, kSize, {}, context_).value();
   const GptqResult result =
-      SolveGptq(factor, w, 40, ChannelArgs(), DType::kBF16, {}, context_).value();
+      SolveGptq(factor, w, 40, ChannelArgs(), DType::kBF16, {}, {}, context_).value();
   EXPECT_EQ(Codes(result.weight),
             Codes(QuantizeToNearest(ChannelArgs(), w, 40, kSize, DType::kBF16).value()));
 }
@@ -146,7 +146,7 @@ TEST_F(Gptq, ScaleOfTheHessianDoesNotMatter) {
   const std::vector<float> w = Random(30 * kSize, 5);
   const auto solve = [&] {
     return Codes(SolveGptq(FactorHessian(h, kSize, {}, context_).value(), w, 30, ChannelArgs(4),
-                           DType::kBF16, {}, context_)
+                           DType::kBF16, {}, {}, context_)
                      ->weight);
   };
   const std::vector<int> codes = solve();
@@ -162,7 +162,7 @@ TEST_F(Gptq, ThreadsDoNotMatter) {
     ThreadPool pool(threads);
     const Context context{.pool = pool, .isa = context_.isa};
     GptqResult result = SolveGptq(FactorHessian(h, kSize, {}, context).value(), w, 200,
-                                  ChannelArgs(), DType::kBF16, {}, context)
+                                  ChannelArgs(), DType::kBF16, {}, {}, context)
                             .value();
     return std::pair(Codes(result.weight), *result.loss);
   };
@@ -177,7 +177,7 @@ TEST_F(Gptq, DeadColumnsAreRoundedToNearest) {
   const HessianFactor factor = FactorHessian(h, kSize, {}, context_).value();
   EXPECT_EQ(factor.dead_columns, 1);
   const GptqResult result =
-      SolveGptq(factor, w, 20, ChannelArgs(), DType::kBF16, {}, context_).value();
+      SolveGptq(factor, w, 20, ChannelArgs(), DType::kBF16, {}, {}, context_).value();
   const QuantizedWeight nearest =
       QuantizeToNearest(ChannelArgs(), w, 20, kSize, DType::kBF16).value();
   for (size_t row = 0; row < 20; ++row) {
@@ -187,7 +187,7 @@ TEST_F(Gptq, DeadColumnsAreRoundedToNearest) {
   // Nothing was seen at all: still an answer.
   const std::vector<float> zero(kSize * kSize, 0.0F);
   const GptqResult unseen = SolveGptq(FactorHessian(zero, kSize, {}, context_).value(), w, 20,
-                                      ChannelArgs(), DType::kBF16, {}, context_)
+                                      ChannelArgs(), DType::kBF16, {}, {}, context_)
                                 .value();
   EXPECT_EQ(Codes(unseen.weight), Codes(nearest));
 }
@@ -219,7 +219,7 @@ TEST_F(Gptq, RaisesDampingThenGivesUpAndSaysSo) {
   EXPECT_TRUE(given_up.fell_back);
   const std::vector<float> w = Random(8 * kSize, 12);
   const GptqResult result =
-      SolveGptq(given_up, w, 8, ChannelArgs(), DType::kBF16, {}, context_).value();
+      SolveGptq(given_up, w, 8, ChannelArgs(), DType::kBF16, {}, {}, context_).value();
   EXPECT_TRUE(result.fell_back);
   EXPECT_FALSE(result.loss.has_value());
   EXPECT_NE(result.note.find("rounded to nearest"), std::string::npos);
@@ -244,7 +244,7 @@ TEST_F(Gptq, RefusesWhatIsNotFinite) {
   std::vector<float> w = Random(3 * 8, 14);
   const HessianFactor factor = FactorHessian(h, 8, {}, context_).value();
   w[5] = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(SolveGptq(factor, w, 3, ChannelArgs(), DType::kBF16, {}, context_).ok());
+  EXPECT_FALSE(SolveGptq(factor, w, 3, ChannelArgs(), DType::kBF16, {}, {}, context_).ok());
   h[9] = std::numeric_limits<float>::quiet_NaN();
   const auto result = FactorHessian(h, 8, {}, context_);
   ASSERT_FALSE(result.ok());

@@ -1,0 +1,22 @@
+// As mse, with errors weighed by the mean square of the inputs that they meet.
+#include "quant/observers/range_search.h"
+#include "quant/quantize_weight.h"
+
+namespace octavo {
+
+namespace {
+
+Result<WeightRanges> Observe(const QuantizationArgs& args, const ScaleGrid& grid,
+                             std::span<const float> w, DType scale_dtype, const LayerFacts& facts) {
+  OCTAVO_ASSIGN_OR_RETURN(
+      const RangeSearch search,
+      ReadRangeSearch(args, {.max_shrink = 0.95, .grid = 20, .norm = 3.0, .last_step = true}));
+  return SearchRanges(args, grid, w, scale_dtype, search, facts.input_importance);
+}
+
+}  // namespace
+
+extern const WeightObserver kImatrixMseObserver;
+const WeightObserver kImatrixMseObserver = {"imatrix_mse", Observe, /*wants_importance=*/true};
+
+}  // namespace octavo
