@@ -23,16 +23,14 @@
 // tile each. So memory never waits for the arithmetic of a few rows, nor the other way round. Of
 // many rows the later tiles ask for the rows behind them, which lie a row apart and would not be
 // foreseen.
-#include <immintrin.h>
-
 #include "kernels/matmul_int8/kernels.h"
+#include "kernels/x86_avx512_vnni_math.h"
 
 namespace octavo {
 
 namespace {
 
 constexpr int kRowTile = 6;
-constexpr int kColumnVectors = 4;
 constexpr int64_t kColumnTile = 16 * kColumnVectors;
 constexpr int64_t kGroupBytes = kColumnTile * kInt8Group;
 // Groups of a slab: with many rows nearly all of L1, so that sums seldom wait; with few rows what
@@ -43,25 +41,6 @@ constexpr int64_t kSlabGroups = 160;
 
 int64_t Min(int64_t a, int64_t b) {
   return a < b ? a : b;
-}
-
-// GCC 12 spills accumulators of type __m512i that are fed to the intrinsic (half speed); it keeps
-// those of the builtin's own type. Clang needs the intrinsic.
-#ifdef __clang__
-using Lanes = __m512i;
-inline Lanes DotAccumulate(Lanes sum, __m512i weights, __m512i row) {
-  return _mm512_dpbusd_epi32(sum, weights, row);
-}
-#else
-using Lanes = __v16si;
-inline Lanes DotAccumulate(Lanes sum, __m512i weights, __m512i row) {
-  return __builtin_ia32_vpdpbusd_v16si(sum, reinterpret_cast<__v16si>(weights),
-                                       reinterpret_cast<__v16si>(row));
-}
-#endif
-
-inline __mmask16 Lanes16(int64_t count) {
-  return static_cast<__mmask16>(count >= 16 ? 0xFFFF : count <= 0 ? 0 : (1U << count) - 1);
 }
 
 // Functions that accumulators are handed to: only in line do they stay in registers.
@@ -97,27 +76,6 @@ struct Slab {
   bool last;      // sums are complete
   int32_t* sums;  // [m, kColumnTile]
 };
-
-inline int32_t LoadFour(const int8_t* bytes) {
-  int32_t four;
-  __builtin_memcpy(&four, bytes, sizeof(four));
-  return four;
-}
-
-// One step of k: the group of weights at `weights` times the four values that row(r) gives.
-template <int Rows, typename RowGroup>
-OCTAVO_INLINE void MultiplyGroup(const uint8_t* weights, const RowGroup& row_group,
-                                 Lanes (&sums)[Rows][kColumnVectors]) {
-  __m512i w[kColumnVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kColumnVectors; ++v) w[v] = _mm512_loadu_si512(weights + 64 * v);
-#pragma GCC unroll 6
-  for (int r = 0; r < Rows; ++r) {
-    const __m512i row = _mm512_set1_epi32(row_group(r));
-#pragma GCC unroll 4
-    for (int v = 0; v < kColumnVectors; ++v) sums[r][v] = DotAccumulate(sums[r][v], w[v], row);
-  }
-}
 
 template <int Rows>
 OCTAVO_INLINE void StoreResults(const Int8Block& block, int64_t i, int64_t j,

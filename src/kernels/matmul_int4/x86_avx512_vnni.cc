@@ -1,0 +1,145 @@
+// INT4 matmul on AVX-512 VNNI: the INT8 kernel's tile of 6 rows x 64 columns (see
+// matmul_int8/x86_avx512_vnni.cc), a part of k at a time.
+//
+// A part's weights are unpacked to bytes 0..15, in L1, once for all rows of the block; vpdpbusd
+// takes them as its unsigned operand, and the 8 that each is too large comes off with the sum of
+// the row. Sums are exact, so each part's is scaled and added to y, which the block's rows keep in
+// cache.
+#include "kernels/matmul_int4/kernels.h"
+#include "kernels/x86_avx512_vnni_math.h"
+
+namespace octavo {
+
+namespace {
+
+constexpr int kRowTile = 6;
+constexpr int64_t kColumnTile = 16 * kColumnVectors;
+constexpr int64_t kBytesOfStep = kColumnTile * kInt4Step / 2;
+constexpr int64_t kValuesOfGroup = 4;                            // that a lane multiplies
+constexpr int64_t kBytesOfGroup = kColumnTile * kValuesOfGroup;  // unpacked
+
+// How far ahead of their use weights are asked for.
+constexpr int64_t kPrefetchBytes = 4096;
+
+// A part of the column tile that starts at column j.
+struct Slab {
+  const uint8_t* weights;  // unpacked
+  Int4Part part;
+  int64_t index;  // of the part
+  int64_t j;
+  bool last;            // y is complete
+  const int32_t* rest;  // [m]: the values of k behind whole groups, or null
+};
+
+// `steps` steps to two groups of bytes each.
+void Unpack(const uint8_t* packed, int64_t steps, uint8_t* bytes) {
+  const __m512i low = _mm512_set1_epi8(15);
+  for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kColumnVectors; ++v) {
+      const uint8_t* src = packed + step * kBytesOfStep + 64 * v;
+      _mm_prefetch(reinterpret_cast<const char*>(src + kPrefetchBytes), _MM_HINT_T0);
+      const __m512i both = _mm512_loadu_si512(src);
+      uint8_t* dst = bytes + 2 * step * kBytesOfGroup + 64 * v;
+      _mm512_store_si512(dst, _mm512_and_si512(both, low));
+      _mm512_store_si512(dst + kBytesOfGroup, _mm512_and_si512(_mm512_srli_epi32(both, 4), low));
+    }
+  }
+}
+
+// The sums of 16 columns, scaled, into rows [i, i + Rows) of y.
+template <int Rows>
+inline __attribute__((always_inline)) void StoreResults(const Int4Block& block, int64_t i,
+                                                        const Slab& slab,
+                                                        const Lanes (&sums)[Rows][kColumnVectors]) {
+  const int64_t num_parts = block.parts.count();
+#pragma GCC unroll 4
+  for (int v = 0; v < kColumnVectors; ++v) {
+    const int64_t column = slab.j + 16 * v;
+    const __mmask16 mask = Lanes16(block.n - column);
+    if (mask == 0) break;
+    const int64_t at = slab.part.group * block.scales_stride + column;
+    const __m512 scales = _mm512_maskz_loadu_ps(mask, block.weight_scales + at);
+    const __m512i offsets = block.offsets == nullptr
+                                ? _mm512_set1_epi32(8)
+                                : _mm512_maskz_loadu_epi32(mask, block.offsets + at);
+#pragma GCC unroll 6
+    for (int r = 0; r < Rows; ++r) {
+      const __m512i row_sum = _mm512_set1_epi32(block.row_sums[(i + r) * num_parts + slab.index]);
+      const __m512i shift = block.offsets == nullptr ? _mm512_slli_epi32(row_sum, 3)
+                                                     : _mm512_mullo_epi32(row_sum, offsets);
+      const __m512i exact = _mm512_sub_epi32(reinterpret_cast<__m512i>(sums[r][v]), shift);
+      const float* row_scales = block.row_scales + (i + r) * block.row_scales_stride;
+      __m512 scale = scales;
+      if (block.scales_of_groups)
+        scale = _mm512_mul_ps(scale, _mm512_set1_ps(row_scales[slab.part.group]));
+      float* y = block.y + (i + r) * block.ldy + column;
+      const __m512 before = slab.index == 0 ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, y);
+      __m512 value = _mm512_add_ps(before, _mm512_mul_ps(_mm512_cvtepi32_ps(exact), scale));
+      if (slab.last) {
+        if (!block.scales_of_groups) value = _mm512_mul_ps(value, _mm512_set1_ps(row_scales[0]));
+        if (block.bias != nullptr)
+          value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, block.bias + column));
+      }
+      _mm512_mask_storeu_ps(y, mask, value);
+    }
+  }
+}
+
+template <int Rows>
+void MultiplyTile(const Int4Block& block, int64_t i, const Slab& slab) {
+  const int64_t k = block.parts.k;
+  const int8_t* rows = block.rows + i * k + slab.part.begin;
+  const uint8_t* weights = slab.weights;
+  Lanes sums[Rows][kColumnVectors] = {};
+  const int64_t groups = (slab.part.end - slab.part.begin) / kValuesOfGroup;
+  for (int64_t group = 0; group < groups; ++group) {
+    MultiplyGroup<Rows>(
+        weights, [&](int r) { return LoadFour(rows + r * k); }, sums);
+    rows += kValuesOfGroup;
+    weights += kBytesOfGroup;
+  }
+  if (slab.rest != nullptr) {
+    MultiplyGroup<Rows>(
+        weights, [&](int r) { return slab.rest[i + r]; }, sums);
+  }
+  StoreResults<Rows>(block, i, slab, sums);
+}
+
+using TileFunction = void (*)(const Int4Block& block, int64_t i, const Slab& slab);
+constexpr TileFunction kTileOfRows[kRowTile + 1] = {
+    nullptr,         MultiplyTile<1>, MultiplyTile<2>, MultiplyTile<3>,
+    MultiplyTile<4>, MultiplyTile<5>, MultiplyTile<6>};
+
+}  // namespace
+
+void MultiplyInt4Avx512Vnni(const Int4Block& block) {
+  alignas(64) uint8_t bytes[kInt4Part * kColumnTile];
+  int32_t rest[kInt4BlockRows] = {};
+  const int64_t k = block.parts.k;
+  const int64_t num_rest = k % kValuesOfGroup;
+  for (int64_t i = 0; i < block.m; ++i) {
+    __builtin_memcpy(rest + i, block.rows + (i + 1) * k - num_rest, static_cast<size_t>(num_rest));
+  }
+  const int64_t num_parts = block.parts.count();
+  for (int64_t j = 0; j < block.n; j += kColumnTile) {
+    const uint8_t* packed = block.weights + j * block.steps() * kInt4Step / 2;
+    for (int64_t p = 0; p < num_parts; ++p) {
+      const Int4Part part = block.parts.At(p);
+      const int64_t steps = (part.end - part.begin + kInt4Step - 1) / kInt4Step;
+      Unpack(packed + part.begin / kInt4Step * kBytesOfStep, steps, bytes);
+      const Slab slab{.weights = bytes,
+                      .part = part,
+                      .index = p,
+                      .j = j,
+                      .last = p + 1 == num_parts,
+                      .rest = part.end == k && num_rest != 0 ? rest : nullptr};
+      for (int64_t i = 0; i < block.m; i += kRowTile) {
+        const int64_t left = block.m - i;
+        kTileOfRows[left < kRowTile ? left : kRowTile](block, i, slab);
+      }
+    }
+  }
+}
+
+}  // namespace octavo
