@@ -46,9 +46,9 @@ TEST(MatmulFloat, EveryKernelIsWithinBounds) {
   constexpr uint64_t kSeed = 50;
   SCOPED_TRACE(kSeed);
   Rng rng(kSeed);
-  const int64_t shapes[][3] = {{1, 1, 1},     {1, 64, 576},  {2, 5, 43},   {3, 33, 172},
-                               {4, 66, 15},   {7, 10, 17},   {8, 12, 100}, {16, 130, 64},
-                               {17, 130, 65}, {33, 130, 48}, {70, 300, 33}};
+  const int64_t shapes[][3] = {{1, 1, 1},     {1, 64, 576},   {2, 5, 43},    {3, 33, 172},
+                               {4, 66, 15},   {7, 10, 17},    {8, 12, 100},  {16, 130, 64},
+                               {17, 130, 65}, {14, 19, 1700}, {33, 130, 48}, {70, 300, 33}};
   for (const auto& shape : shapes) {
     const int64_t m = shape[0];
     const int64_t n = shape[1];
@@ -74,6 +74,30 @@ TEST(MatmulFloat, EveryKernelIsWithinBounds) {
           first = y;
         }
         ExpectSameBits(y, first);
+      }
+    });
+  }
+}
+
+// Requests that share a pass get what each gets alone: up to 32 rows, the scheduler's most.
+TEST(MatmulFloat, ARowDoesNotDependOnHowManyThereAre) {
+  constexpr int64_t kMost = 32;
+  constexpr int64_t kN = 19;
+  Rng rng(53);
+  ThreadPool pool(2);
+  for (const int64_t k : {1, 40, 1700}) {
+    const std::vector<float> x = RandomFloats(rng, kMost * k);
+    const std::vector<float> values = RandomFloats(rng, kN * k);
+    ForEachKernel(FloatMatmulKernels(), [&](const FloatMatmulKernel& kernel) {
+      const Tensor w = FromFloat(values, kernel.dtype, {kN, k}).value();
+      std::vector<float> alone(At(kMost * kN));
+      for (int64_t i = 0; i < kMost; ++i) {
+        MultiplyFloat(w, {}, x.data() + i * k, k, 1, alone.data() + i * kN, kN, kernel.isa, pool);
+      }
+      for (const int64_t m : {2, 4, 7, 8, 9, 10, 11, 12, 17, 32}) {
+        std::vector<float> y(At(m * kN));
+        MultiplyFloat(w, {}, x.data(), k, m, y.data(), kN, kernel.isa, pool);
+        ExpectSameBits(y, {alone.begin(), alone.begin() + m * kN});
       }
     });
   }
