@@ -10,13 +10,15 @@ namespace octavo {
 
 // Elements a task should have at least: some microseconds of work, well above the cost of handing
 // it out.
-inline constexpr int64_t kElementsPerTask = 16384;
+inline constexpr int64_t kElementsPerTask = 8192;
 
-// Calls row(i) for each i in [0, m), neighbours together in one task.
+// Calls row(i) for each i in [0, m), neighbours together in tasks of about the same size.
 template <typename Row>
 void ForEachRow(ThreadPool& pool, int64_t m, int64_t row_elements, const Row& row) {
-  const int64_t rows = std::max<int64_t>(1, kElementsPerTask / std::max<int64_t>(1, row_elements));
-  pool.ParallelFor((m + rows - 1) / rows, [&](int64_t task) {
+  const int64_t tasks =
+      std::clamp<int64_t>(m * row_elements / kElementsPerTask, 1, std::max<int64_t>(m, 1));
+  const int64_t rows = (m + tasks - 1) / tasks;
+  pool.ParallelFor(tasks, [&](int64_t task) {
     const int64_t end = std::min(m, (task + 1) * rows);
     for (int64_t i = task * rows; i < end; ++i) row(i);
   });

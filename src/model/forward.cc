@@ -160,32 +160,31 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
   float* keys = queries + spec.q_size();
   const float* values = keys + spec.kv_size();
 
-  if (spec.qk_norm) {
-    NormHeads(block.q_norm_weight, queries, stride, m, spec.num_heads);
-    NormHeads(block.k_norm_weight, keys, stride, m, spec.num_kv_heads);
-  }
   PrepareRope(batch);
-  ApplyRope(queries, stride, m, spec.num_heads, spec.head_dim, spec.head_dim, cos_.data(),
-            sin_.data(), context_.isa, context_.pool);
-  ApplyRope(keys, stride, m, spec.num_kv_heads, spec.head_dim, spec.head_dim, cos_.data(),
-            sin_.data(), context_.isa, context_.pool);
-
   std::vector<AttentionSequence> sequences;
   for (int64_t first = 0; first < m;) {
-    const int32_t sequence = batch.sequence[static_cast<size_t>(first)];
     const int64_t end = RunEnd(batch, first);
-    LayerState* layer =
-        states[static_cast<size_t>(sequence)]->layers[static_cast<size_t>(block_index)].get();
-    auto* kv = static_cast<KvState*>(layer);
-    OCTAVO_CHECK(kv->length() == batch.position[static_cast<size_t>(first)]) << kv->length();
-    kv->Append(keys + first * stride, values + first * stride, end - first, stride);
     sequences.push_back({.first_row = first,
                          .rows = end - first,
                          .first_position = batch.position[static_cast<size_t>(first)],
-                         .kv_begin = kv->begin(),
-                         .kv = kv->view()});
+                         .kv_begin = 0,
+                         .kv = {}});
     first = end;
   }
+  // One sequence's rows are shared among the threads, of several each takes some.
+  context_.pool.ParallelFor(std::ssize(sequences), [&](int64_t i) {
+    AttentionSequence& sequence = sequences[static_cast<size_t>(i)];
+    const int64_t first = sequence.first_row;
+    float* q = queries + first * stride;
+    float* k = keys + first * stride;
+    RotateHeads(block, first, sequence.rows, q, k, stride);
+    const auto state = static_cast<size_t>(batch.sequence[static_cast<size_t>(first)]);
+    auto* kv = static_cast<KvState*>(states[state]->layers[static_cast<size_t>(block_index)].get());
+    OCTAVO_CHECK(kv->length() == sequence.first_position) << kv->length();
+    kv->Append(k, values + first * stride, sequence.rows, stride);
+    sequence.kv_begin = kv->begin();
+    sequence.kv = kv->view();
+  });
   const AttentionShape shape{.heads = spec.num_heads,
                              .kv_heads = spec.num_kv_heads,
                              .head_dim = spec.head_dim,
@@ -193,6 +192,21 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
                              .window = spec.window(block_index)};
   Attend(shape, sequences, queries, stride, Scratch(&attended_, m, spec.q_size()).data(),
          spec.q_size(), context_.isa, context_.pool);
+}
+
+void Forward::RotateHeads(const octavo::Block& block, int64_t first_row, int64_t rows,
+                          float* queries, float* keys, int64_t stride) {
+  const ModelSpec& spec = model_.spec;
+  if (spec.qk_norm) {
+    NormHeads(block.q_norm_weight, queries, stride, rows, spec.num_heads);
+    NormHeads(block.k_norm_weight, keys, stride, rows, spec.num_kv_heads);
+  }
+  const float* cos = cos_.data() + first_row * (spec.head_dim / 2);
+  const float* sin = sin_.data() + first_row * (spec.head_dim / 2);
+  ApplyRope(queries, stride, rows, spec.num_heads, spec.head_dim, spec.head_dim, cos, sin,
+            context_.isa, context_.pool);
+  ApplyRope(keys, stride, rows, spec.num_kv_heads, spec.head_dim, spec.head_dim, cos, sin,
+            context_.isa, context_.pool);
 }
 
 void Forward::NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads) {

@@ -62,6 +62,10 @@ class Forward {
   void MultiplyGroup(const LinearGroup& group, const Rows& x, std::span<float> y);
   void Attention(const octavo::Block& block, int64_t block_index, const Batch& batch,
                  std::span<SequenceState* const> states);
+  // Norms (where the model has them) and rotary embedding of the queries and keys of `rows` rows of
+  // the batch, in place; rows lie `stride` floats apart.
+  void RotateHeads(const octavo::Block& block, int64_t first_row, int64_t rows, float* queries,
+                   float* keys, int64_t stride);
   // RMSNorm of each of `heads` heads, in place; rows of x lie `stride` floats apart.
   void NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads);
   void PrepareRope(const Batch& batch);

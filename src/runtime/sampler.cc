@@ -139,9 +139,10 @@ int32_t Argmax(std::span<const float> logits) {
   return static_cast<int32_t>(FindLargest(logits).index);
 }
 
-Status CheckLogits(std::span<const float> logits) {
+Result<int32_t> CheckedArgmax(std::span<const float> logits) {
   const Extremes extremes = FindLargest(logits);
-  if (!extremes.has_nan && std::isfinite(extremes.largest)) return OkStatus();
+  if (!extremes.has_nan && std::isfinite(extremes.largest))
+    return static_cast<int32_t>(extremes.index);
   return InvalidArgument("the model computes NaN or infinite logits: its weights are damaged");
 }
 
@@ -171,16 +172,17 @@ void TokenHistory::Add(int32_t token) {
   ++generated_[token];
 }
 
-void TokenHistory::Penalize(const SamplingParams& params, std::span<float> logits) const {
+bool TokenHistory::Penalize(const SamplingParams& params, std::span<float> logits) const {
   const auto repetition = static_cast<float>(params.repetition_penalty);
   const auto frequency = static_cast<float>(params.frequency_penalty);
   const auto presence = static_cast<float>(params.presence_penalty);
-  if (repetition == 1 && frequency == 0 && presence == 0) return;
+  if (repetition == 1 && frequency == 0 && presence == 0) return false;
   for (const auto& [token, count] : generated_) {
     float& logit = logits[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / repetition : logit * repetition;
     if (count > 0) logit -= frequency * static_cast<float>(count) + presence;
   }
+  return true;
 }
 
 TokenLogprob ComputeLogprob(std::span<const float> logits, int32_t token, int64_t top_count) {

@@ -28,8 +28,9 @@ std::vector<Candidate> FilterLogits(std::span<const float> logits, const Samplin
 // The token of the largest logit; of equal ones the first.
 int32_t Argmax(std::span<const float> logits);
 
-// InvalidArgument when a logit is NaN or the largest is infinite: the model computes nonsense.
-Status CheckLogits(std::span<const float> logits);
+// The same; InvalidArgument when a logit is NaN or the largest is infinite: the model computes
+// nonsense.
+Result<int32_t> CheckedArgmax(std::span<const float> logits);
 
 // Greedy for temperature 0, else a draw from FilterLogits. Results depend on logits and the
 // generator's state alone.
@@ -44,8 +45,8 @@ class TokenHistory {
   // The penalties, before all filters and in vLLM's order. Repetition, as transformers has it: a
   // logit of a token of the prompt or the answer is divided by the penalty where it is positive,
   // multiplied where it is not. Then, as OpenAI has them, for tokens of the answer alone: logit -=
-  // frequency_penalty * occurrences + presence_penalty.
-  void Penalize(const SamplingParams& params, std::span<float> logits) const;
+  // frequency_penalty * occurrences + presence_penalty. Returns whether there is any penalty.
+  bool Penalize(const SamplingParams& params, std::span<float> logits) const;
 
  private:
   std::unordered_map<int32_t, int64_t> generated_;  // occurrences in the answer; 0: in the prompt

@@ -67,11 +67,13 @@ struct Scheduler::Running {
 
 void Scheduler::Running::Choose(std::span<float> logits) {
   const GenerateOptions& options = request.options;
-  if (Status damaged = CheckLogits(logits); !damaged.ok()) return Fail(std::move(damaged));
+  const Result<int32_t> most_likely = CheckedArgmax(logits);
+  if (!most_likely.ok()) return Fail(most_likely.status());
   std::vector<float> raw;
   if (options.want_logprobs) raw.assign(logits.begin(), logits.end());
-  history.Penalize(options.sampling, logits);
-  chosen = SampleToken(logits, options.sampling, &rng);
+  const bool penalized = history.Penalize(options.sampling, logits);
+  const bool greedy = options.sampling.temperature == 0 && !penalized;
+  chosen = greedy ? *most_likely : SampleToken(logits, options.sampling, &rng);
   if (options.want_logprobs)
     result.logprobs.push_back(ComputeLogprob(raw, chosen, options.top_logprobs));
 }

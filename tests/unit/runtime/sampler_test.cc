@@ -151,9 +151,10 @@ TEST(Sampler, TheLargestIsFoundWhereverItIs) {
       std::vector<float> logits(size, -2.0F);
       logits[place] = -1.0F;
       EXPECT_EQ(Argmax(logits), static_cast<int32_t>(place)) << size;
-      ASSERT_OK(CheckLogits(logits));
+      ASSERT_OK(CheckedArgmax(logits));
+      EXPECT_EQ(*CheckedArgmax(logits), static_cast<int32_t>(place)) << size;
       logits[place] = std::nanf("");
-      EXPECT_FALSE(CheckLogits(logits).ok()) << size << " " << place;
+      EXPECT_FALSE(CheckedArgmax(logits).ok()) << size << " " << place;
     }
   }
 }
@@ -188,10 +189,10 @@ TEST(Sampler, DrawsFollowTheProbabilities) {
 
 TEST(Sampler, LogitsThatAreNotNumbersAreRefused) {
   const float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(CheckLogits(std::vector<float>{1, -infinity}).ok()) << "a masked token";
-  EXPECT_FALSE(CheckLogits(std::vector<float>{1, std::nanf("")}).ok());
-  EXPECT_FALSE(CheckLogits(std::vector<float>{1, infinity}).ok());
-  EXPECT_FALSE(CheckLogits(std::vector<float>{-infinity, -infinity}).ok());
+  EXPECT_TRUE(CheckedArgmax(std::vector<float>{1, -infinity}).ok()) << "a masked token";
+  EXPECT_FALSE(CheckedArgmax(std::vector<float>{1, std::nanf("")}).ok());
+  EXPECT_FALSE(CheckedArgmax(std::vector<float>{1, infinity}).ok());
+  EXPECT_FALSE(CheckedArgmax(std::vector<float>{-infinity, -infinity}).ok());
 }
 
 TEST(Sampler, BadParametersAreNamed) {
