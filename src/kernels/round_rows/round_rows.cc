@@ -1,10 +1,10 @@
 #include "kernels/round_rows/round_rows.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "kernels/quantize_rows/kernels.h"
 #include "kernels/round_rows/kernels.h"
 #include "kernels/split.h"
 #include "tensor/small_floats.h"
@@ -77,8 +77,13 @@ std::span<const RoundKernel> RoundKernels() {
   return kKernels;
 }
 
-void RoundRows(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,
-               float* values, float* scales, Isa isa, ThreadPool& pool) {
+namespace {
+
+// Calls round(kernel, first element in a row, count, group in a row, scale) for each group of each
+// row; the scale of values is NaN where there is none.
+template <typename Round>
+void ForEachGroup(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,
+                  float* scales, Isa isa, ThreadPool& pool, const Round& round) {
   const RoundKernel& kernel = BestRoundKernel(isa);
   const int64_t group = rounding.group == 0 ? k : rounding.group;
   const int64_t groups = rounding.groups(k);
@@ -87,22 +92,52 @@ void RoundRows(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRound
       const int64_t begin = g * group;
       const int64_t count = std::min(group, k - begin);
       const float* in = x + i * ldx + begin;
-      float* out = values + i * k + begin;
       const GroupRange range = kernel.range(in, count);
-      const GroupScale scale = ScaleOf(rounding, range);
-      float& stored = scales[i * groups + g];
-      if (!std::isfinite(range.high) || !std::isfinite(scale.of_values)) {
-        stored = std::numeric_limits<float>::quiet_NaN();
-        std::fill_n(out, count, stored);
-      } else if (scale.of_values == 0) {
-        stored = scale.stored;
-        std::fill_n(out, count, 0.0F);
-      } else {
-        stored = scale.stored;
-        kernel.round(in, count, rounding.to, rounding.bits, scale.of_values, scale.zero_point, out);
-      }
+      GroupScale scale = ScaleOf(rounding, range);
+      if (!std::isfinite(range.high) || !std::isfinite(scale.of_values))
+        scale.stored = scale.of_values = std::numeric_limits<float>::quiet_NaN();
+      scales[i * groups + g] = scale.stored;
+      round(kernel, in, count, scale, i * k + begin);
     }
   });
+}
+
+}  // namespace
+
+void RoundRows(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,
+               float* values, float* scales, Isa isa, ThreadPool& pool) {
+  ForEachGroup(x, ldx, m, k, rounding, scales, isa, pool,
+               [&](const RoundKernel& kernel, const float* in, int64_t count,
+                   const GroupScale& scale, int64_t at) {
+                 if (std::isnan(scale.of_values) || scale.of_values == 0) {
+                   std::fill_n(values + at, count, scale.of_values);
+                 } else {
+                   kernel.round(in, count, rounding.to, rounding.bits, scale.of_values,
+                                scale.zero_point, values + at);
+                 }
+               });
+}
+
+void RoundRowsToInt8(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,
+                     int8_t* codes, float* scales, Isa isa, ThreadPool& pool) {
+  OCTAVO_CHECK(rounding.to == RoundTo::kInt && rounding.zero_point == 0 &&
+               rounding.scale_from != RowScale::kRange);
+  RoundToInt8* to_int8 = BestKernel(QuantizeRowsKernels(), isa).round_to_int8;
+  const auto top = static_cast<int8_t>((1 << (rounding.bits - 1)) - 1);
+  const auto bottom = static_cast<int8_t>(-top - 1);
+  ForEachGroup(
+      x, ldx, m, k, rounding, scales, isa, pool,
+      [&](const RoundKernel&, const float* in, int64_t count, const GroupScale& scale, int64_t at) {
+        int8_t* out = codes + at;
+        if (std::isnan(scale.of_values) || scale.of_values == 0) {
+          std::fill_n(out, count, int8_t{0});
+          return;
+        }
+        to_int8(in, count, {.factor = scale.of_values, .divide = true, .zero_point = 0}, out);
+        // Of fewer bits: clamping what is rounded to whole numbers is the same as before.
+        if (rounding.bits == 8) return;
+        for (int64_t j = 0; j < count; ++j) out[j] = std::clamp(out[j], bottom, top);
+      });
 }
 
 }  // namespace octavo

@@ -140,6 +140,46 @@ TEST(RoundRows, ByHand) {
   });
 }
 
+TEST(RoundRows, CodesTimesScalesAreTheValues) {
+  Rng rng(52);
+  std::vector<float> x = RandomFloats(rng, 3 * 101);
+  x[5] = kInfinity;                         // in the first group of the first row
+  std::fill_n(x.begin() + 101, 101, 0.0F);  // a row of zeros
+  for (size_t j = 202; j < 303; ++j) x[j] = std::nearbyint(x[j] * 50) / 2;  // ties
+  x[202] = 127;
+  for (const int bits : {2, 4, 8}) {
+    for (const int64_t group : {0, 24, 32}) {
+      for (const RowScale scale_from :
+           {RowScale::kFixed, RowScale::kLargest, RowScale::kHalfSpan}) {
+        const RowRounding rounding{.to = RoundTo::kInt,
+                                   .bits = bits,
+                                   .scale_from = scale_from,
+                                   .group = group,
+                                   .scale = 0.25F};
+        const Rounded expected = Round(x, 3, 101, 101, rounding, Isa::kRef);
+        for (const Isa isa : IsasUpTo(DetectIsa())) {
+          ThreadPool pool(1);
+          std::vector<int8_t> codes(303, int8_t{99});
+          std::vector<float> scales(expected.scales.size(), kUnset);
+          RoundRowsToInt8(x.data(), 101, 3, 101, rounding, codes.data(), scales.data(), isa, pool);
+          ExpectSameBits(scales, expected.scales);
+          const size_t groups = scales.size() / 3;
+          for (size_t i = 0; i < codes.size(); ++i) {
+            const size_t of_row = group == 0 ? 0 : i % 101 / static_cast<size_t>(group);
+            const float value = static_cast<float>(codes[i]) * scales[i / 101 * groups + of_row];
+            if (std::isnan(expected.values[i])) {
+              EXPECT_EQ(codes[i], 0);
+              EXPECT_TRUE(std::isnan(value));
+            } else {
+              EXPECT_EQ(value, expected.values[i]) << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(RoundRows, ThreadsDoNotChangeResults) {
   Rng rng(51);
   const std::vector<float> x = RandomFloats(rng, 70 * 900);
