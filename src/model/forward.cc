@@ -9,6 +9,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rope/rope.h"
+#include "kernels/round_rows/round_rows.h"
 #include "kernels/silu_mul/silu_mul.h"
 #include "tensor/convert.h"
 
@@ -178,6 +179,7 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
     float* q = queries + first * stride;
     float* k = keys + first * stride;
     RotateHeads(block, first, sequence.rows, q, k, stride);
+    TransformHeads(block, sequence.rows, q, k, stride);
     const auto state = static_cast<size_t>(batch.sequence[static_cast<size_t>(first)]);
     auto* kv = static_cast<KvState*>(states[state]->layers[static_cast<size_t>(block_index)].get());
     OCTAVO_CHECK(kv->length() == sequence.first_position) << kv->length();
@@ -207,6 +209,34 @@ void Forward::RotateHeads(const octavo::Block& block, int64_t first_row, int64_t
             context_.isa, context_.pool);
   ApplyRope(keys, stride, rows, spec.num_kv_heads, spec.head_dim, spec.head_dim, cos, sin,
             context_.isa, context_.pool);
+}
+
+void Forward::TransformHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
+                             int64_t stride) {
+  for (const auto& transform : block.query_transforms)
+    transform->ApplyInPlace(queries, stride, rows, model_.spec.q_size(), context_);
+  for (const auto& transform : block.key_transforms)
+    transform->ApplyInPlace(keys, stride, rows, model_.spec.kv_size(), context_);
+  if (!block.query_scales.empty()) RoundQueries(block, rows, queries, stride);
+}
+
+void Forward::RoundQueries(const octavo::Block& block, int64_t rows, float* queries,
+                           int64_t stride) {
+  const bool is_float = block.query_quantization->type == QuantizationType::kFloat;
+  const int64_t width = model_.spec.q_size() / std::ssize(block.query_scales);
+  std::vector<float> rounded(static_cast<size_t>(rows * width));
+  std::vector<float> scales(static_cast<size_t>(rows));
+  for (const float scale : block.query_scales) {
+    RoundRows(queries, stride, rows, width,
+              {.to = is_float ? RoundTo::kE4M3 : RoundTo::kInt,
+               .bits = 8,
+               .scale_from = RowScale::kFixed,
+               .scale = scale},
+              rounded.data(), scales.data(), context_.isa, context_.pool);
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(rounded.data() + row * width, width, queries + row * stride);
+    queries += width;
+  }
 }
 
 void Forward::NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads) {

@@ -66,6 +66,11 @@ class Forward {
   // the batch, in place; rows lie `stride` floats apart.
   void RotateHeads(const octavo::Block& block, int64_t first_row, int64_t rows, float* queries,
                    float* keys, int64_t stride);
+  // What the checkpoint asks for of rotated queries and keys, in place: transforms of each head,
+  // and queries rounded to their codes and back.
+  void TransformHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
+                      int64_t stride);
+  void RoundQueries(const octavo::Block& block, int64_t rows, float* queries, int64_t stride);
   // RMSNorm of each of `heads` heads, in place; rows of x lie `stride` floats apart.
   void NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads);
   void PrepareRope(const Batch& batch);

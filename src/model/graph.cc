@@ -10,8 +10,9 @@ namespace {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const ModelSpec& spec, const SchemeResolver* schemes)
-      : spec_(spec), schemes_(schemes) {}
+  GraphBuilder(const ModelSpec& spec, const SchemeResolver* schemes,
+               const SchemeResolver* attention_schemes)
+      : spec_(spec), schemes_(schemes), attention_schemes_(attention_schemes) {}
 
   // Layers `prefix` + names[i], each with n[i] outputs and k inputs.
   Result<LinearGroup> Group(const std::string& prefix, const std::vector<std::string>& names,
@@ -34,16 +35,32 @@ class GraphBuilder {
     return group;
   }
 
+  // What is declared for the block's attention, and by kv_cache_scheme; the one goes for keys and
+  // values where the other is missing.
+  Status DeclareAttention(const std::string& attention_class, Block* block) const {
+    if (schemes_ == nullptr) return OkStatus();
+    OCTAVO_ASSIGN_OR_RETURN(const auto declared,
+                            attention_schemes_->Resolve({block->attention, attention_class}));
+    if (declared) block->query_quantization = declared->input_activations;
+    block->cache_quantization = schemes_->config().kv_cache_scheme;
+    if (!block->cache_quantization) block->cache_quantization = block->query_quantization;
+    return OkStatus();
+  }
+
  private:
   const ModelSpec& spec_;
   const SchemeResolver* schemes_;
+  const SchemeResolver* attention_schemes_;  // the groups that may be meant for attention
 };
 
 Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
-                         const ModuleNames& names, int64_t index) {
+                         const ModuleNames& names, const std::string& attention_class,
+                         int64_t index) {
   Block block;
   block.name = fmt::format("{}.{}", names.blocks, index);
   const std::string prefix = block.name + ".";
+  const std::string& query = names.qkv.front();
+  block.attention = prefix + query.substr(0, query.rfind('.'));
   block.attention_norm = prefix + names.attention_norm;
   block.mlp_norm = prefix + names.mlp_norm;
   if (spec.qk_norm) {
@@ -62,7 +79,20 @@ Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
                     spec.hidden_size, spec.mlp_bias));
   OCTAVO_ASSIGN_OR_RETURN(block.down, builder.Group(prefix, {names.down}, {spec.hidden_size},
                                                     spec.intermediate_size, spec.mlp_bias));
+  OCTAVO_RETURN_IF_ERROR(builder.DeclareAttention(attention_class, &block));
   return block;
+}
+
+// A group with weights is for layers, though its pattern may match the attention around them
+// ("re:.*self_attn.*").
+QuantizationConfig WithoutWeights(QuantizationConfig config) {
+  std::erase_if(config.config_groups, [](const auto& group) { return group.second.weights; });
+  return config;
+}
+
+// "LlamaAttention" of a LlamaForCausalLM.
+std::string AttentionClass(const std::string& architecture) {
+  return architecture.substr(0, architecture.find("For")) + "Attention";
 }
 
 }  // namespace
@@ -93,23 +123,35 @@ std::vector<ModuleName> Model::modules() const {
   return modules;
 }
 
+std::vector<ModuleName> Model::attention_modules() const {
+  std::vector<ModuleName> modules;
+  for (const Block& block : blocks) modules.push_back({block.attention, attention_class});
+  return modules;
+}
+
 Result<Model> BuildGraph(const Architecture& architecture, const ModelSpec& spec,
                          const QuantizationConfig* quantization) {
   Model model;
   model.spec = spec;
   model.names = architecture.module_names(spec);
+  model.attention_class = AttentionClass(spec.architecture);
   std::optional<SchemeResolver> schemes;
+  std::optional<SchemeResolver> attention_schemes;
   if (quantization != nullptr) {
     OCTAVO_ASSIGN_OR_RETURN(schemes, SchemeResolver::Make(*quantization));
+    OCTAVO_ASSIGN_OR_RETURN(attention_schemes,
+                            SchemeResolver::Make(WithoutWeights(*quantization)));
     OCTAVO_ASSIGN_OR_RETURN(const auto embedding,
                             schemes->Resolve({model.names.embedding, "Embedding"}));
     if (embedding && embedding->weights) {
       return Unsupported(model.names.embedding + ": a quantized embedding is not supported yet");
     }
   }
-  const GraphBuilder builder(spec, schemes ? &*schemes : nullptr);
+  const GraphBuilder builder(spec, schemes ? &*schemes : nullptr,
+                             attention_schemes ? &*attention_schemes : nullptr);
   for (int64_t i = 0; i < spec.num_layers; ++i) {
-    OCTAVO_ASSIGN_OR_RETURN(Block block, BuildBlock(builder, spec, model.names, i));
+    OCTAVO_ASSIGN_OR_RETURN(Block block,
+                            BuildBlock(builder, spec, model.names, model.attention_class, i));
     model.blocks.push_back(std::move(block));
   }
   OCTAVO_ASSIGN_OR_RETURN(model.head, builder.Group("", {model.names.head}, {spec.vocab_size},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "model/architecture.h"
 #include "model/spec.h"
 #include "quant/config.h"
+#include "quant/kv_cache.h"
 #include "quant/scheme.h"
 #include "tensor/tensor.h"
 
@@ -38,10 +40,20 @@ struct Block {
   std::string mlp_norm;
   std::string q_norm;  // empty where the spec has no qk_norm
   std::string k_norm;
+  std::string attention;  // "model.layers.3.self_attn"
   LinearGroup qkv;
   LinearGroup attention_output;
   LinearGroup gate_up;
   LinearGroup down;
+  // How queries are declared to be rounded once they are rotated; and keys and values, likewise.
+  std::optional<QuantizationArgs> query_quantization;
+  std::optional<QuantizationArgs> cache_quantization;
+
+  // Filled when the model is opened (runtime/online.h).
+  KvCodec cache;                    // floats: what the state's maker says
+  std::vector<float> query_scales;  // [1] or [heads]; empty: queries stay floats
+  RowTransforms query_transforms;   // of each head, rotated; before it is rounded
+  RowTransforms key_transforms;
 
   // Filled by loading; empty tensors and parts otherwise.
   Tensor attention_norm_weight;  // F32 [hidden]
@@ -62,6 +74,7 @@ struct Model {
   ModelSpec spec;
   ModuleNames names;
   std::vector<Block> blocks;
+  std::string attention_class;  // "LlamaAttention", as configs name modules
   LinearGroup head;
   bool head_is_embedding = false;  // tied, and no tensor of its own in the checkpoint
 
@@ -71,6 +84,8 @@ struct Model {
 
   // Every module a recipe or config may name: linear layers (also the head), the embedding.
   std::vector<ModuleName> modules() const;
+  // Those that a config may name besides.
+  std::vector<ModuleName> attention_modules() const;
 };
 
 // Names, shapes and the declared quantization of every layer; no weights. `quantization` may be

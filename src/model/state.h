@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
+#include "quant/kv_cache.h"
 #include "tensor/dtype.h"
 
 namespace octavo {
@@ -28,11 +29,11 @@ class LayerState {
   virtual int64_t num_bytes() const = 0;
 };
 
-// Keys and values: [position, kv head, head_dim], F32 or BF16 (rounded to nearest even when
-// appended).
+// Keys and values: [position, kv head, head_dim], as the codec says; they are rounded when
+// appended.
 class KvState : public LayerState {
  public:
-  KvState(int64_t kv_heads, int64_t head_dim, DType dtype);
+  KvState(int64_t kv_heads, int64_t head_dim, KvCodec codec);
 
   // Appends `rows` positions; keys and values are [rows, kv_heads * head_dim], `stride` floats from
   // row to row.
@@ -44,7 +45,7 @@ class KvState : public LayerState {
   int64_t num_bytes() const override { return static_cast<int64_t>(keys_.size() + values_.size()); }
 
  protected:
-  int64_t row_bytes() const { return kv_heads_ * head_dim_ * DTypeBytes(dtype_); }
+  int64_t row_bytes() const { return kv_heads_ * head_dim_ * DTypeBytes(codec_.dtype); }
   void AppendRows(const float* keys, const float* values, int64_t rows, int64_t stride);
   // The kept rows from row `first` of the buffers on.
   KvView ViewFrom(int64_t first) const;
@@ -53,9 +54,13 @@ class KvState : public LayerState {
   std::vector<std::byte> values_;
 
  private:
+  // `scales`: the codec's of these rows; empty for floats.
+  void AppendTo(const float* src, int64_t rows, int64_t stride, const std::vector<float>& scales,
+                std::vector<std::byte>* dst) const;
+
   int64_t kv_heads_;
   int64_t head_dim_;
-  DType dtype_;
+  KvCodec codec_;
 };
 
 // Every key and value.
@@ -83,7 +88,7 @@ class FullKvState : public KvState {
 class WindowKvState : public KvState {
  public:
   // A row sees `window` >= 1 positions, its own with them.
-  WindowKvState(int64_t kv_heads, int64_t head_dim, DType dtype, int64_t window);
+  WindowKvState(int64_t kv_heads, int64_t head_dim, KvCodec codec, int64_t window);
 
   void Append(const float* keys, const float* values, int64_t rows, int64_t stride) override;
   int64_t begin() const override { return begin_; }

@@ -8,17 +8,20 @@
 
 #include "model/architecture.h"
 #include "quant/scheme.h"
+#include "quant/transformed_linear.h"
 #include "tensor/convert.h"
 
 namespace octavo {
 
 namespace {
 
-// The tensors "<module>.<suffix>" of a checkpoint, by suffix.
-LayerViews CollectTensors(const Checkpoint& checkpoint, const std::string& module) {
+// The tensors "<module>.<suffix>" of a checkpoint, by suffix, but for some.
+LayerViews CollectTensors(const Checkpoint& checkpoint, const std::string& module,
+                          const TensorNameSet& without) {
   LayerViews views;
   for (const std::string& name : checkpoint.NamesOf(module)) {
-    views[name.substr(module.size() + 1)] = checkpoint.Find(name).value();
+    if (!without.contains(name))
+      views[name.substr(module.size() + 1)] = checkpoint.Find(name).value();
   }
   return views;
 }
@@ -35,17 +38,12 @@ Result<Tensor> LoadNorm(const Checkpoint& checkpoint, const std::string& module,
   return tensor;
 }
 
-// What checkpoints may declare and this program cannot run yet must stop it, not be ignored.
-Status CheckSupported(const QuantizationConfig& config) {
-  if (config.kv_cache_scheme)
-    return Unsupported("quantization_config: kv_cache_scheme is not supported yet");
-  return OkStatus();
-}
-
 Status WarnOfUnmatched(const QuantizationConfig& config, const Model& model,
                        const Checkpoint& checkpoint, const Context& context) {
-  OCTAVO_ASSIGN_OR_RETURN(UnmatchedPatterns unmatched,
-                          FindUnmatchedPatterns(config, model.modules()));
+  std::vector<ModuleName> modules = model.modules();
+  const std::vector<ModuleName> attention = model.attention_modules();
+  modules.insert(modules.end(), attention.begin(), attention.end());
+  OCTAVO_ASSIGN_OR_RETURN(UnmatchedPatterns unmatched, FindUnmatchedPatterns(config, modules));
   // Modules that are not known here, but are in the file, are ignored rightly.
   std::erase_if(unmatched.ignore,
                 [&](const std::string& module) { return checkpoint.Contains(module + ".weight"); });
@@ -72,7 +70,6 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& fold
   if (!quantization.ok()) return in_folder(quantization.status());
   loaded->quantization_ = *std::move(quantization);
   const QuantizationConfig* config = loaded->quantization_ ? &*loaded->quantization_ : nullptr;
-  if (config != nullptr) OCTAVO_RETURN_IF_ERROR(in_folder(CheckSupported(*config)));
 
   auto architecture = FindArchitecture(loaded->checkpoint_.config());
   if (!architecture.ok()) return in_folder(architecture.status());
@@ -84,6 +81,11 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& fold
   loaded->prepare_ = options.prepare;
   if (config != nullptr)
     OCTAVO_RETURN_IF_ERROR(WarnOfUnmatched(*config, loaded->model_, loaded->checkpoint_, context));
+  if (config != nullptr) {
+    auto online = LoadOnline(*config, loaded->checkpoint_, &loaded->model_, context);
+    if (!online.ok()) return in_folder(online.status());
+    loaded->online_tensors_ = *std::move(online);
+  }
 
   const std::vector<std::string> unused = loaded->UnusedTensors();
   if (!unused.empty()) {
@@ -158,7 +160,7 @@ Status LoadedModel::LoadGroup(LinearGroup* group, const Context& context) {
   std::vector<LayerViews> tensors;
   tensors.reserve(group->layers.size());
   for (const LinearLayer& layer : group->layers)
-    tensors.push_back(CollectTensors(checkpoint_, layer.name));
+    tensors.push_back(CollectTensors(checkpoint_, layer.name, online_tensors_));
   OCTAVO_RETURN_IF_ERROR(PrepareGroup(group, tensors, prepare_, context));
   for (const auto& part : group->parts) {
     context.log.Debug(fmt::format("{}: {}", group->layers.front().name, part->Describe()));
@@ -191,7 +193,7 @@ std::vector<std::string> LoadedModel::UnusedTensors() const {
     const auto& ignored = model_.names.ignored_suffixes;
     const bool ignorable = std::any_of(ignored.begin(), ignored.end(),
                                        [&](const auto& suffix) { return name.ends_with(suffix); });
-    if (!known && !ignorable) unused.push_back(name);
+    if (!known && !ignorable && !online_tensors_.contains(name)) unused.push_back(name);
   }
   return unused;
 }
@@ -209,6 +211,7 @@ Status PrepareGroup(LinearGroup* group, std::span<const LayerViews> tensors,
     const auto stacks = [&](size_t i) {
       return i == first ||
              (SameQuantization(group->layers[i].quantization, group->layers[first].quantization) &&
+              SameTransforms(group->layers[i], group->layers[first]) &&
               (scheme->stacks == nullptr || scheme->stacks(tensors[first], tensors[i])));
     };
     int64_t columns = 0;
@@ -216,10 +219,10 @@ Status PrepareGroup(LinearGroup* group, std::span<const LayerViews> tensors,
       OCTAVO_RETURN_IF_ERROR(CheckDeclared(*scheme, group->layers[end], tensors[end]));
       columns += group->layers[end].n;
     }
-    OCTAVO_ASSIGN_OR_RETURN(auto part,
-                            scheme->prepare(std::span(group->layers).subspan(first, end - first),
-                                            tensors.subspan(first, end - first), options, context));
-    group->parts.push_back(std::move(part));
+    const std::span<const LinearLayer> stack(group->layers.data() + first, end - first);
+    OCTAVO_ASSIGN_OR_RETURN(
+        auto part, scheme->prepare(stack, tensors.subspan(first, end - first), options, context));
+    group->parts.push_back(WithTransforms(std::move(part), stack));
     group->part_columns.push_back(column);
     column += columns;
     first = end;

@@ -12,6 +12,7 @@
 #include "io/checkpoint.h"
 #include "model/graph.h"
 #include "quant/config.h"
+#include "runtime/online.h"
 
 namespace octavo {
 
@@ -49,6 +50,8 @@ class LoadedModel {
   Checkpoint checkpoint_;
   std::optional<QuantizationConfig> quantization_;
   Model model_;
+  TensorNameSet
+      online_tensors_;  // read by LoadOnline, not by the modules that they are named after
   PrepareOptions prepare_;
 };
 

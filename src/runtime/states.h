@@ -7,8 +7,8 @@
 
 namespace octavo {
 
-// An empty state of one sequence. `kv_dtype`: BF16 for generation and serving, F32 where logits are
-// measured.
+// An empty state of one sequence. Keys and values are kept as the checkpoint declares; where it
+// declares nothing, in `kv_dtype`: BF16 for generation and serving, F32 where logits are measured.
 SequenceState MakeSequenceState(const Model& model, DType kv_dtype);
 
 }  // namespace octavo

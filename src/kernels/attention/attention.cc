@@ -49,6 +49,26 @@ int64_t WindowOf(const AttentionShape& shape) {
   return shape.window > 0 ? shape.window : std::numeric_limits<int64_t>::max() / 2;
 }
 
+KvElement ElementOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return KvElement::kF32;
+    case DType::kBF16:
+      return KvElement::kBf16;
+    case DType::kF8E4M3:
+      return KvElement::kE4M3;
+    case DType::kI8:
+      return KvElement::kInt8;
+    default:
+      OCTAVO_CHECK(false) << "keys and values of " << DTypeName(dtype);
+      return KvElement::kF32;
+  }
+}
+
+float ScaleOf(const float* scales, int64_t kv_head) {
+  return scales == nullptr ? 1.0F : scales[kv_head];
+}
+
 std::vector<Task> PlanTasks(const AttentionShape& shape,
                             std::span<const AttentionSequence> sequences) {
   const int64_t group = shape.heads / shape.kv_heads;
@@ -79,9 +99,10 @@ std::vector<Task> PlanTasks(const AttentionShape& shape,
 }
 
 // The last step: out = sum over parts of exp(maximum_c - maximum) numerator_c, divided by the
-// denominators' sum of the same weights. Parts of a vector lie `stride` vectors apart.
+// denominators' sum of the same weights, times the values' scale. Parts of a vector lie `stride`
+// vectors apart.
 void MergeParts(const float* maximum, const float* denominator, const float* numerator,
-                int64_t parts, int64_t stride, int64_t head_dim, float* out) {
+                int64_t parts, int64_t stride, int64_t head_dim, float value_scale, float* out) {
   float largest = -std::numeric_limits<float>::infinity();
   for (int64_t c = 0; c < parts; ++c) largest = std::max(largest, maximum[c * stride]);
   float sum = 0;
@@ -91,7 +112,7 @@ void MergeParts(const float* maximum, const float* denominator, const float* num
     const float* values = numerator + c * stride * head_dim;
     for (int64_t d = 0; d < head_dim; ++d) out[d] = (c == 0 ? 0 : out[d]) + weight * values[d];
   }
-  for (int64_t d = 0; d < head_dim; ++d) out[d] /= sum;
+  for (int64_t d = 0; d < head_dim; ++d) out[d] = out[d] / sum * value_scale;
 }
 
 }  // namespace
@@ -127,7 +148,8 @@ void Attend(const AttentionShape& shape, std::span<const AttentionSequence> sequ
     for (int64_t v = 0; v < vectors; ++v) {
       const int64_t row = task.sequence->first_row + task.row + v / group;
       float* to = out + row * ldo + (task.kv_head * group + v % group) * dim;
-      MergeParts(maximum + v, denominator + v, numerator + v * dim, task.chunks, vectors, dim, to);
+      MergeParts(maximum + v, denominator + v, numerator + v * dim, task.chunks, vectors, dim,
+                 ScaleOf(task.sequence->kv.value_scales, task.kv_head), to);
     }
   };
 
@@ -147,12 +169,12 @@ void Attend(const AttentionShape& shape, std::span<const AttentionSequence> sequ
         .rows = task.rows,
         .heads = group,
         .head_dim = dim,
-        .scale = shape.scale,
+        .scale = shape.scale * ScaleOf(sequence.kv.key_scales, task.kv_head),
         .first_position = sequence.first_position + task.row - sequence.kv_begin,
         .window = WindowOf(shape),
         .key_begin = task.key_begin,
         .key_end = task.key_end,
-        .bf16 = sequence.kv.dtype == DType::kBF16,
+        .element = ElementOf(sequence.kv.dtype),
         .keys = static_cast<const std::byte*>(sequence.kv.keys) + head_offset,
         .values = static_cast<const std::byte*>(sequence.kv.values) + head_offset,
         .token_stride = sequence.kv.token_stride,

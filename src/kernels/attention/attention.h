@@ -20,13 +20,16 @@ struct AttentionShape {
 };
 
 // Keys and values of one sequence: element (t, h, d) at bytes + (t * token_stride + h * head_stride
-// + d) elements. F32 or BF16.
+// + d) elements. F32 or BF16, or codes that a scale for each kv head turns into values: F8_E4M3 or
+// I8.
 struct KvView {
   DType dtype = DType::kF32;
   const void* keys = nullptr;
   const void* values = nullptr;
   int64_t token_stride = 0;
   int64_t head_stride = 0;
+  const float* key_scales = nullptr;    // [kv_heads]; codes only
+  const float* value_scales = nullptr;  // likewise
 };
 
 // Rows [first_row, first_row + rows) of q and out belong to one sequence, at positions

@@ -53,6 +53,14 @@ struct Bf16 {
   uint16_t bits;
 };
 
+struct E4M3 {
+  uint8_t bits;
+};
+
+struct Int8 {
+  int8_t value;
+};
+
 template <typename V>
 int64_t RoundUp(int64_t a) {
   return (a + V::kLanes - 1) / V::kLanes * V::kLanes;
@@ -375,7 +383,23 @@ void AttendBlock(const AttentionTile& tile, Vectors vectors, int64_t key, int64_
 }
 
 template <typename V>
+auto AttendBlockOf(KvElement element) {
+  switch (element) {
+    case KvElement::kF32:
+      return AttendBlock<V, float>;
+    case KvElement::kBf16:
+      return AttendBlock<V, Bf16>;
+    case KvElement::kE4M3:
+      return AttendBlock<V, E4M3>;
+    case KvElement::kInt8:
+      break;
+  }
+  return AttendBlock<V, Int8>;
+}
+
+template <typename V>
 void AttendFlash(const AttentionTile& tile) {
+  const auto attend = AttendBlockOf<V>(tile.element);
   const int64_t m = tile.rows * tile.heads;
   const int64_t dim = tile.head_dim;
   const int64_t width = RoundUp<V>(dim);
@@ -394,9 +418,7 @@ void AttendFlash(const AttentionTile& tile) {
     const int64_t first_row = Max(0, key - tile.first_position);
     const int64_t end_row = Min(tile.rows, key + count - 1 + tile.window - tile.first_position);
     if (first_row >= end_row) continue;
-    (tile.bf16 ? AttendBlock<V, Bf16>
-               : AttendBlock<V, float>)(tile, {first_row * tile.heads, end_row * tile.heads}, key,
-                                        count, scratch);
+    attend(tile, {first_row * tile.heads, end_row * tile.heads}, key, count, scratch);
   }
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t d = 0; d < dim; d += V::kLanes) {

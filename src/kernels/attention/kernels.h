@@ -8,6 +8,10 @@
 
 namespace octavo {
 
+// What a key or value is stored as. Codes (the last two) are read as they are: scales are the
+// caller's.
+enum class KvElement : uint8_t { kF32, kBf16, kE4M3, kInt8 };
+
 // `rows` neighbouring positions times the `heads` query heads that share a kv head make rows *
 // heads query vectors, numbered row * heads + head.
 struct AttentionTile {
@@ -21,7 +25,7 @@ struct AttentionTile {
   int64_t window;          // ... all before it when larger than that ...
   int64_t key_begin;       // ... of those in [key_begin, key_end)
   int64_t key_end;
-  bool bf16;           // keys and values are bf16, not f32
+  KvElement element;   // of keys and values
   const void* keys;    // element (t, d) at t * token_stride + d
   const void* values;  // likewise
   int64_t token_stride;

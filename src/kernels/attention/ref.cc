@@ -4,14 +4,24 @@
 
 #include "kernels/attention/kernels.h"
 #include "tensor/convert.h"
+#include "tensor/small_floats.h"
 
 namespace octavo {
 
 namespace {
 
-float Element(const void* base, bool bf16, int64_t index) {
-  return bf16 ? FloatFromBf16(static_cast<const uint16_t*>(base)[index])
-              : static_cast<const float*>(base)[index];
+float Element(const void* base, KvElement element, int64_t index) {
+  switch (element) {
+    case KvElement::kF32:
+      return static_cast<const float*>(base)[index];
+    case KvElement::kBf16:
+      return FloatFromBf16(static_cast<const uint16_t*>(base)[index]);
+    case KvElement::kE4M3:
+      return FloatFromE4M3(static_cast<const uint8_t*>(base)[index]);
+    case KvElement::kInt8:
+      return static_cast<const int8_t*>(base)[index];
+  }
+  return 0;
 }
 
 // One query vector over keys [begin, end), a key at a time with a running maximum.
@@ -23,7 +33,7 @@ void AttendVector(const AttentionTile& tile, const float* q, int64_t begin, int6
   for (int64_t t = begin; t < end; ++t) {
     float score = 0;
     for (int64_t d = 0; d < tile.head_dim; ++d) {
-      score += q[d] * Element(tile.keys, tile.bf16, t * tile.token_stride + d);
+      score += q[d] * Element(tile.keys, tile.element, t * tile.token_stride + d);
     }
     score *= tile.scale;
     if (score > *maximum) {
@@ -35,7 +45,7 @@ void AttendVector(const AttentionTile& tile, const float* q, int64_t begin, int6
     const float weight = std::exp(score - *maximum);
     *denominator += weight;
     for (int64_t d = 0; d < tile.head_dim; ++d) {
-      numerator[d] += weight * Element(tile.values, tile.bf16, t * tile.token_stride + d);
+      numerator[d] += weight * Element(tile.values, tile.element, t * tile.token_stride + d);
     }
   }
 }

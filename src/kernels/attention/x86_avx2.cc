@@ -11,6 +11,17 @@ inline __m256i LanesBelow(int64_t count) {
   return FirstLanes(count < 0 ? 0 : count);
 }
 
+// The first `count` of 8 bytes, zeros behind them.
+inline __m128i LoadBytes(const void* src, int64_t count) {
+  __m128i bytes = _mm_setzero_si128();
+  if (count >= 8) {
+    bytes = _mm_loadl_epi64(static_cast<const __m128i*>(src));
+  } else if (count > 0) {
+    __builtin_memcpy(&bytes, src, static_cast<size_t>(count));
+  }
+  return bytes;
+}
+
 struct Avx2 {
   using Floats = __m256;
   static constexpr int64_t kLanes = 8;
@@ -31,6 +42,20 @@ struct Avx2 {
       __builtin_memcpy(&bits, src, static_cast<size_t>(count) * sizeof(Bf16));
     }
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  static Floats Load(const Int8* src, int64_t count) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(LoadBytes(src, count)));
+  }
+  // E4M3's bits one to the right, the sign apart, are those of an f16 of 1/256 of the value, that
+  // of a subnormal too; NaN would be 480 / 256.
+  static Floats Load(const E4M3* src, int64_t count) {
+    const __m128i code = _mm_cvtepi8_epi16(LoadBytes(src, count));
+    const __m128i magnitude = _mm_and_si128(code, _mm_set1_epi16(0x7F));
+    const __m128i sign = _mm_and_si128(code, _mm_set1_epi16(static_cast<int16_t>(0x8000)));
+    const __m128i half = _mm_or_si128(sign, _mm_slli_epi16(magnitude, 7));
+    const __m256 value = _mm256_mul_ps(_mm256_cvtph_ps(half), Set(256));
+    const __m256i is_nan = _mm256_cvtepi16_epi32(_mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7F)));
+    return _mm256_blendv_ps(value, Set(__builtin_nanf("")), _mm256_castsi256_ps(is_nan));
   }
   // Lanes [begin, end), minus infinity elsewhere.
   static Floats LoadOrLowest(const float* src, int64_t begin, int64_t end) {

@@ -26,6 +26,20 @@ struct Avx512 {
   static Floats Load(const Bf16* src, int64_t count) {
     return WidenBf16(_mm256_maskz_loadu_epi16(LanesBelow(count), src));
   }
+  static Floats Load(const Int8* src, int64_t count) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(LanesBelow(count), src)));
+  }
+  // E4M3's bits one to the right, the sign apart, are those of an f16 of 1/256 of the value, that
+  // of a subnormal too; NaN would be 480 / 256.
+  static Floats Load(const E4M3* src, int64_t count) {
+    const __m256i code = _mm256_cvtepi8_epi16(_mm_maskz_loadu_epi8(LanesBelow(count), src));
+    const __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi16(0x7F));
+    const __m256i sign = _mm256_and_si256(code, _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
+    const __m256i half = _mm256_or_si256(sign, _mm256_slli_epi16(magnitude, 7));
+    const __m512 value = _mm512_mul_ps(_mm512_cvtph_ps(half), Set(256));
+    const __mmask16 is_nan = _mm256_cmpeq_epi16_mask(magnitude, _mm256_set1_epi16(0x7F));
+    return _mm512_mask_mov_ps(value, is_nan, Set(__builtin_nanf("")));
+  }
   // Lanes [begin, end), minus infinity elsewhere.
   static Floats LoadOrLowest(const float* src, int64_t begin, int64_t end) {
     const __mmask16 lanes = LanesBelow(end) & static_cast<__mmask16>(~LanesBelow(begin));

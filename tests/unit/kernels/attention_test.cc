@@ -6,6 +6,7 @@
 #include "kernel_testing.h"
 #include "kernels/attention/kernels.h"
 #include "tensor/convert.h"
+#include "tensor/small_floats.h"
 
 namespace octavo {
 namespace {
@@ -23,7 +24,24 @@ struct SequenceSizes {
 struct Memory {
   Tensor keys, values;
   std::vector<float> float_keys, float_values;
+  std::vector<float> key_scales, value_scales;  // of codes
 };
+
+// Every code but NaN.
+Tensor RandomCodes(Rng& rng, DType dtype, int64_t count) {
+  Tensor codes(dtype, {count});
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t code = rng.Below(256);
+    if (dtype == DType::kF8E4M3 && std::isnan(FloatFromE4M3(static_cast<uint8_t>(code)))) code = 0;
+    codes.bytes()[i] = static_cast<std::byte>(code);
+  }
+  return codes;
+}
+
+float CodeValue(DType dtype, std::byte code) {
+  return dtype == DType::kI8 ? static_cast<float>(static_cast<int8_t>(code))
+                             : FloatFromE4M3(static_cast<uint8_t>(code));
+}
 
 // Query rows of several sequences, with room between rows, heads and tokens that must not be read.
 struct Problem {
@@ -48,12 +66,11 @@ struct Problem {
       const int64_t tokens = size.first_position + size.rows;
       const int64_t count = tokens * token_stride();
       Memory one;
-      one.keys = FromFloat(RandomFloats(rng, count, spread), dtype, {count}).value();
-      one.values = FromFloat(RandomFloats(rng, count), dtype, {count}).value();
-      one.float_keys.resize(At(count));
-      one.float_values.resize(At(count));
-      EXPECT_TRUE(ToFloat(one.keys, one.float_keys).ok());
-      EXPECT_TRUE(ToFloat(one.values, one.float_values).ok());
+      if (dtype == DType::kF8E4M3 || dtype == DType::kI8) {
+        FillCodes(rng, count, &one);
+      } else {
+        FillFloats(rng, count, spread, &one);
+      }
       sequences.push_back({.first_row = m,
                            .rows = size.rows,
                            .first_position = size.first_position,
@@ -61,11 +78,42 @@ struct Problem {
                                   .keys = one.keys.view().bytes,
                                   .values = one.values.view().bytes,
                                   .token_stride = token_stride(),
-                                  .head_stride = head_stride()}});
+                                  .head_stride = head_stride(),
+                                  .key_scales = DataOrNull(one.key_scales),
+                                  .value_scales = DataOrNull(one.value_scales)}});
       memory.push_back(std::move(one));
       m += size.rows;
     }
     q = RandomFloats(rng, m * ldq());
+  }
+
+  static const float* DataOrNull(const std::vector<float>& scales) {
+    return scales.empty() ? nullptr : scales.data();
+  }
+
+  void FillFloats(Rng& rng, int64_t count, double spread, Memory* one) const {
+    one->keys = FromFloat(RandomFloats(rng, count, spread), dtype, {count}).value();
+    one->values = FromFloat(RandomFloats(rng, count), dtype, {count}).value();
+    one->float_keys.resize(At(count));
+    one->float_values.resize(At(count));
+    EXPECT_TRUE(ToFloat(one->keys, one->float_keys).ok());
+    EXPECT_TRUE(ToFloat(one->values, one->float_values).ok());
+  }
+
+  // Codes of about the size of FillFloats' values, with scales of each head's own.
+  void FillCodes(Rng& rng, int64_t count, Memory* one) const {
+    one->keys = RandomCodes(rng, dtype, count);
+    one->values = RandomCodes(rng, dtype, count);
+    for (int64_t head = 0; head < shape.kv_heads; ++head) {
+      one->key_scales.push_back(0.01F + 0.005F * static_cast<float>(head));
+      one->value_scales.push_back(0.02F + 0.003F * static_cast<float>(head));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t head = std::min(i % token_stride() / head_stride(), shape.kv_heads - 1);
+      one->float_keys.push_back(CodeValue(dtype, one->keys.bytes()[i]) * one->key_scales[At(head)]);
+      one->float_values.push_back(CodeValue(dtype, one->values.bytes()[i]) *
+                                  one->value_scales[At(head)]);
+    }
   }
 
   std::vector<float> Run(Isa isa, int threads) const {
@@ -143,7 +191,7 @@ TEST(Attention, EveryKernelIsWithinBounds) {
       {.heads = 2, .kv_heads = 2, .head_dim = 16},  {.heads = 5, .kv_heads = 1, .head_dim = 20},
       {.heads = 2, .kv_heads = 1, .head_dim = 128}, {.heads = 1, .kv_heads = 1, .head_dim = 1}};
   for (const AttentionShape& shape : shapes) {
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF8E4M3, DType::kI8}) {
       SCOPED_TRACE(testing::Message() << shape.heads << "/" << shape.kv_heads << " heads of "
                                       << shape.head_dim << " " << DTypeName(dtype));
       // A prompt, generation, a continued prompt, several rows at the start of a block.
@@ -189,6 +237,54 @@ TEST(Attention, LongGenerationIsCutInChunks) {
   ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
     problem.ExpectWithinBounds(problem.Run(kernel.isa, 1));
   });
+}
+
+TEST(Attention, CodesBehindAWindowAndInChunks) {
+  Rng rng(68);
+  for (const DType dtype : {DType::kF8E4M3, DType::kI8}) {
+    for (const int64_t window : {0, 100}) {
+      const AttentionShape shape{.heads = 4, .kv_heads = 2, .head_dim = 24, .window = window};
+      const Problem problem(rng, shape, dtype, {{1, 1200}, {40, 200}, {3, 511}});
+      ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+        problem.ExpectWithinBounds(problem.Run(kernel.isa, 2));
+      });
+    }
+  }
+}
+
+// Each code as the only value there is: the result is its value.
+TEST(Attention, EveryCodeIsReadExactly) {
+  const float scale = 0.5F;
+  for (const DType dtype : {DType::kF8E4M3, DType::kI8}) {
+    for (int code = 0; code < 256; ++code) {
+      const std::vector<uint8_t> codes(16, static_cast<uint8_t>(code));
+      const std::vector<uint8_t> zeros(16, 0);
+      const std::vector<float> q(16, 1.0F);
+      const AttentionSequence sequence{.rows = 1,
+                                       .kv = {.dtype = dtype,
+                                              .keys = zeros.data(),
+                                              .values = codes.data(),
+                                              .token_stride = 16,
+                                              .head_stride = 16,
+                                              .key_scales = &scale,
+                                              .value_scales = &scale}};
+      ForEachKernel(AttentionKernels(), [&](const AttentionKernel& kernel) {
+        ThreadPool pool(1);
+        std::vector<float> out(16);
+        Attend({.heads = 1, .kv_heads = 1, .head_dim = 16, .scale = 1}, {&sequence, 1}, q.data(),
+               16, out.data(), 16, kernel.isa, pool);
+        const float expected = CodeValue(dtype, static_cast<std::byte>(code)) * scale;
+        // 0 + -0 is 0.
+        for (const float value : out) {
+          if (std::isnan(expected)) {
+            ASSERT_TRUE(std::isnan(value)) << code;
+          } else {
+            ASSERT_EQ(value, expected) << DTypeName(dtype) << " code " << code;
+          }
+        }
+      });
+    }
+  }
 }
 
 TEST(Attention, LargeScoresDoNotOverflow) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -38,6 +39,51 @@ TEST(FullKvState, RoundsToBfloat16WhenAppended) {
   EXPECT_EQ(FloatFromBf16(keys[0]), RoundToBf16(1.001F));
   EXPECT_EQ(FloatFromBf16(keys[7]), 8);
   EXPECT_EQ(state.num_bytes(), 2 * 8 * 2);
+}
+
+// Two kv heads with scales of their own.
+FullKvState FilledWithCodes(DType dtype) {
+  FullKvState state(2, 2, KvCodec(dtype, {1, 2}, {0.5F, 4}));
+  state.Append(kRows.data() + 2, kRows.data() + 2, 2, kStride);
+  return state;
+}
+
+TEST(FullKvState, RoundsToCodesWithTheScaleOfTheHead) {
+  const FullKvState state = FilledWithCodes(DType::kI8);
+  const KvView view = state.view();
+  const auto* keys = static_cast<const int8_t*>(view.keys);
+  const auto* values = static_cast<const int8_t*>(view.values);
+  // {1.001, 2 | 3, 4}, {5, 6 | 7, 8}; ties to even.
+  EXPECT_EQ(std::vector<int8_t>(keys, keys + 8), (std::vector<int8_t>{1, 2, 2, 2, 5, 6, 4, 4}));
+  EXPECT_EQ(std::vector<int8_t>(values, values + 8),
+            (std::vector<int8_t>{2, 4, 1, 1, 10, 12, 2, 2}));
+  EXPECT_EQ(view.key_scales[1], 2);
+  EXPECT_EQ(view.value_scales[0], 0.5F);
+}
+
+TEST(FullKvState, CodesTakeAByteEach) {
+  for (const DType dtype : {DType::kF8E4M3, DType::kI8}) {
+    EXPECT_EQ(FilledWithCodes(dtype).num_bytes() * 2, Filled(DType::kBF16).num_bytes());
+    EXPECT_EQ(FilledWithCodes(dtype).num_bytes() * 4, Filled(DType::kF32).num_bytes());
+  }
+}
+
+TEST(FullKvState, CodesSaturateAndNanStaysWhereThereIsOne) {
+  const std::vector<float> rows = {1e6F, -1e6F, std::nanf(""), 0};
+  for (const DType dtype : {DType::kF8E4M3, DType::kI8}) {
+    FullKvState state(1, 4, KvCodec(dtype, {1}, {1}));
+    state.Append(rows.data(), rows.data(), 1, 4);
+    const auto* codes = static_cast<const uint8_t*>(state.view().keys);
+    const std::vector<uint8_t> expected = dtype == DType::kI8
+                                              ? std::vector<uint8_t>{127, 0x80, 0, 0}
+                                              : std::vector<uint8_t>{0x7E, 0xFE, 0x7F, 0};
+    EXPECT_EQ(std::vector<uint8_t>(codes, codes + 4), expected);
+  }
+}
+
+TEST(FullKvState, AForkOfCodesKeepsTheScales) {
+  auto fork = FilledWithCodes(DType::kI8).Fork();  // of a state that is gone
+  EXPECT_EQ(static_cast<KvState*>(fork.get())->view().key_scales[1], 2);
 }
 
 TEST(FullKvState, TruncateForgetsAndAppendGoesOn) {

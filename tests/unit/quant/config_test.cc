@@ -120,7 +120,8 @@ TEST(Config, ScaleDTypeFollowsFromTheFormat) {
 
 TEST(Config, RefusesWhatItCannotHonour) {
   const std::pair<std::string_view, std::string_view> cases[] = {
-      {R"({"quantization_config": {"quant_method": "gptq", "bits": 4}})", "octavo convert"},
+      {R"({"quantization_config": {"quant_method": "modelopt"}})",
+       "\"modelopt\", which is not read here; known: compressed-tensors, gptq"},
       {R"({"quantization_config": {"quant_method": 7}})", "quant_method is integer"},
       {R"({"quantization_config": []})", "quantization_config is array"},
       {R"({"quantization_config": {}})", "quantization_config.config_groups is missing"},
@@ -133,6 +134,12 @@ TEST(Config, RefusesWhatItCannotHonour) {
       {R"({"quantization_config": {"config_groups": {}, "sparsity_config":
           {"format": "sparse-24-bitmask"}}})",
        "sparse-24-bitmask"},
+      {R"({"quantization_config": {"config_groups": {}, "sparsity_config":
+          {"format": "sparse-bitmask", "targets": ["Linear"]}}})",
+       "sparse weights"},
+      {R"({"quantization_config": {"format": "marlin-24", "config_groups": {"g":
+          {"targets": ["Linear"], "weights": {"num_bits": 4}}}}})",
+       "config_groups.g: format marlin-24 stores sparse weights"},
       {R"({"quantization_config": {"config_groups": {}, "format": 1}})", "\"format\" is integer"},
       {R"({"quantization_config": {"config_groups": {}, "ignore": {"a": 1}}})", "ignore is object"},
       {R"({"quantization_config": {"config_groups": {}, "kv_cache_scheme": {"bits": 8}}})",
@@ -146,11 +153,15 @@ TEST(Config, RefusesWhatItCannotHonour) {
     EXPECT_NE(result.status().message().find(message), std::string::npos)
         << result.status().message();
   }
-  const auto online = FindQuantizationConfig(ReadConfig("llama-spin-online"));
-  ASSERT_FALSE(online.ok());
-  EXPECT_EQ(online.status().code(), StatusCode::kUnsupported);
-  EXPECT_NE(online.status().message().find("R3 at q_attn, R3 at k_cache, R4 at input"),
-            std::string::npos);
+}
+
+TEST(Config, SparsityOfNoModuleIsIgnored) {
+  for (const char* sparsity : {"null", "{}", R"({"format": "dense", "targets": ["Linear"]})",
+                               R"({"format": "sparse-24-bitmask", "targets": []})"}) {
+    const std::string text = R"({"config_groups": {}, "sparsity_config": )";
+    EXPECT_TRUE(ParseQuantizationConfig(ParseJson(text + sparsity + "}", "test").value(), "q").ok())
+        << sparsity;
+  }
 }
 
 // Test vector T24.
