@@ -73,6 +73,11 @@ void MultiplyFewRows(const CodedMatrix& w, const ManyRows& matmul, const CodedKe
   });
 }
 
+const CodedKernel& KernelFor(const CodedMatrix& w, Isa isa) {
+  const bool whole_groups = w.unit_columns >= w.k || w.unit_columns % kGroupStep == 0;
+  return BestCodedKernel(w.format, whole_groups ? isa : Isa::kRef);
+}
+
 // Rows of w decoded some columns at a time, and each part packed below the one before.
 void PackCoded(const CodedMatrix& w, const CodedKernel& kernel, const PanelKernel& panels,
                int64_t first, int64_t rows, float* panel) {
@@ -110,8 +115,7 @@ void MultiplyCoded(const CodedMatrix& w, std::span<const float> bias, const floa
   OCTAVO_CHECK(bias.empty() || static_cast<int64_t>(bias.size()) == w.n) << bias.size();
   const ManyRows matmul{
       .n = w.n, .k = w.k, .bias = bias, .x = x, .ldx = ldx, .m = m, .y = y, .ldy = ldy};
-  const bool whole_groups = w.unit_columns >= w.k || w.unit_columns % kGroupStep == 0;
-  const CodedKernel& kernel = BestCodedKernel(w.format, whole_groups ? isa : Isa::kRef);
+  const CodedKernel& kernel = KernelFor(w, isa);
   if (m <= kFewRows) return MultiplyFewRows(w, matmul, kernel, pool);
   if (const PanelKernel* panels = FindPanelKernel(DType::kF32, isa)) {
     const auto pack = [&](int64_t first, int64_t rows, float* panel) {
@@ -124,6 +128,10 @@ void MultiplyCoded(const CodedMatrix& w, std::span<const float> bias, const floa
       kernel.decode(w, first + row, 0, w.k, wide + row * w.k);
   };
   MultiplyBySgemm(matmul, widen, isa, pool);
+}
+
+void DecodeRow(const CodedMatrix& w, int64_t row, float* out, Isa isa) {
+  KernelFor(w, isa).decode(w, row, 0, w.k, out);
 }
 
 }  // namespace octavo

@@ -46,4 +46,7 @@ struct CodedMatrix {
 void MultiplyCoded(const CodedMatrix& w, std::span<const float> bias, const float* x, int64_t ldx,
                    int64_t m, float* y, int64_t ldy, Isa isa, ThreadPool& pool);
 
+// out [k] = row `row` of w, float32. Exactness class: exact.
+void DecodeRow(const CodedMatrix& w, int64_t row, float* out, Isa isa);
+
 }  // namespace octavo
