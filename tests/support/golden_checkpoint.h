@@ -87,13 +87,16 @@ class GoldenCheckpoint : public ::testing::Test {
     }
   }
 
-  // Dequantized weights, float activations: sharp, since nothing rounds.
+  // Dequantized weights, float activations, keys and values: sharp, since nothing rounds.
   void ExpectWeightOnlyLogits() {
     const auto loaded = Load(ActivationRule::kLibrary, /*load_blocks=*/false);
     std::vector<Tensor> weights;  // alive as long as the layers that read them
     for (int64_t i = 0; i < loaded->model().spec.num_layers; ++i) {
       ASSERT_OK(loaded->LoadBlock(i, context_.context));
-      for (LinearGroup* group : loaded->mutable_model().blocks[static_cast<size_t>(i)].groups()) {
+      Block& block = loaded->mutable_model().blocks[static_cast<size_t>(i)];
+      block.cache = {};
+      block.query_scales.clear();
+      for (LinearGroup* group : block.groups()) {
         std::vector<LayerViews> views;
         for (LinearLayer& layer : group->layers) {
           const Scheme* scheme = SelectScheme(layer).value();
