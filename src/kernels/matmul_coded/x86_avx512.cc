@@ -21,7 +21,12 @@ namespace {
 constexpr int64_t kLanes = 16;
 constexpr int kVectors = kInputBlock / kLanes;  // of a block
 constexpr int64_t kWordColumns = 8;             // of a lane where nibbles are multiplied
+
+// The tile: rows of x, and rows of w with one row of x and with more. Registers hold two sums of
+// each pair, of a block and of a chunk.
 constexpr int kRowsOfX = 4;
+constexpr int kRowsOfW = 4;
+constexpr int kRowsOfWOfManyX = 2;
 
 // Blocks whose scales are widened at a time: for four rows they take 8 KiB of L1 at most.
 constexpr int64_t kChunkBlocks = 32;
@@ -85,7 +90,7 @@ __m512 LoadZeroPoints(const CodedMatrix& w, int64_t unit, int64_t count) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
 }
 
-// How the columns of a chunk find their scales: element (column >> shift) - first.
+// How the columns of a chunk find their scales: element (column >> shift), less that of the first.
 struct Units {
   int shift;         // log2 of the columns of a scale
   int64_t repeated;  // 0, or: units are no power of two, and each scale stands once for each such
@@ -107,8 +112,8 @@ struct ChunkScales {
 
   void Fill(const CodedMatrix& w, int64_t row, int64_t begin, int64_t end, const Units& units) {
     const int64_t row_units = row / w.unit_rows * w.scale_columns;
-    if (units.repeated != 0) return FillRepeated(w, row_units, begin, end, units.repeated);
     const int64_t first = begin >> units.shift;
+    if (units.repeated != 0) return FillRepeated(w, row_units, begin, end, units.repeated);
     const int64_t count = ((end - 1) >> units.shift) + 1 - first;
     for (int64_t i = 0; i < count + kLanes; i += kLanes) {
       const int64_t unit = row_units + first + i;
@@ -118,6 +123,13 @@ struct ChunkScales {
       if (w.zero_points != nullptr)
         _mm512_store_ps(offsets + i, _mm512_mul_ps(vector, LoadZeroPoints(w, unit, valid)));
     }
+  }
+
+  // (value * value_scale - zero point) * scale, both of one unit.
+  __m512 Apply(int64_t unit, float value_scale, __m512 value, bool zero_points) const {
+    const __m512 scale = _mm512_set1_ps(scales[unit] * value_scale);
+    if (!zero_points) return _mm512_mul_ps(value, scale);
+    return _mm512_fmsub_ps(value, scale, _mm512_set1_ps(offsets[unit]));
   }
 
  private:
@@ -150,6 +162,9 @@ struct Nibbles {
   __m512i words;
   __m512 table;
 
+  // A whole block; `left` columns and zeros.
+  Nibbles(const CodedMatrix& w, const uint8_t* codes)
+      : words(_mm512_loadu_si512(codes)), table(_mm512_loadu_ps(w.table.data())) {}
   Nibbles(const CodedMatrix& w, const uint8_t* codes, int64_t left)
       : words(_mm512_maskz_loadu_epi8(FirstBytes((left + 1) / 2), codes)),
         table(_mm512_loadu_ps(w.table.data())) {}
@@ -172,7 +187,8 @@ struct Bytes {
   const uint8_t* codes;
   int64_t left;
 
-  Bytes(const CodedMatrix&, const uint8_t* bytes, int64_t count) : codes(bytes), left(count) {}
+  Bytes(const CodedMatrix&, const uint8_t* bytes, int64_t count = kInputBlock)
+      : codes(bytes), left(count) {}
   // 32 bytes, those behind the row zeros.
   __m256i Load(int pair) const {
     if (left >= kInputBlock)
@@ -223,69 +239,89 @@ struct Tile {
 template <typename Codes, bool Fine, int X, int W>
 inline __attribute__((always_inline)) void Multiply(const Tile& tile, __m512 (&sums)[X][W]) {
   const CodedMatrix& w = tile.w;
+  const int64_t row_bytes = w.row_bytes;
   const int64_t width = tile.input.blocks * kInputBlock;
-  const float* x = tile.input.arranged + tile.i * width;
-  const float* word_sums = tile.input.word_sums;
-  const int64_t first = (tile.block * kInputBlock) >> tile.units.shift;
-  const __m512i places = Codes::Places(tile.units.shift);
+  const int shift = tile.units.shift;
+  const int64_t first = (tile.block * kInputBlock) >> shift;
+  const __m512i places = Codes::Places(shift);
   const bool zero_points = w.zero_points != nullptr;
-  for (int64_t block = tile.block; block < tile.end; ++block) {
-    const int64_t column = block * kInputBlock;
-    const int64_t unit = (column >> tile.units.shift) - first;
-    const uint8_t* codes = w.codes + tile.row * w.row_bytes + column / Codes::kColumnsOfByte;
+  const ChunkScales* scales = tile.scales;
+  // make(j) gives the codes of row j.
+  const auto step = [&](int64_t block, const float* x, const auto& make) {
     __m512 block_sums[X][W] = {};
-    const auto multiply = [&](int v, int j, __m512 value) {
+    const int64_t column = block * kInputBlock;
+    const auto multiply = [&](int v, const __m512(&values)[W]) {
 #pragma GCC unroll 4
       for (int i = 0; i < X; ++i) {
-        const __m512 row = _mm512_load_ps(x + i * width + column + v * kLanes);
-        __m512& sum = Fine ? sums[i][j] : block_sums[i][j];
-        sum = v == 0 && !Fine ? _mm512_mul_ps(row, value) : _mm512_fmadd_ps(row, value, sum);
-      }
-    };
-    const auto scale_each = [&](int v, int j, __m512 value) {
-      const int64_t at = ((column + v * kLanes) >> tile.units.shift) - first;
-      const ChunkScales& scales = tile.scales[j];
-      const __m512 scaled = _mm512_mul_ps(value, _mm512_set1_ps(scales.scales[at] * Codes::kScale));
-      if (!zero_points) return scaled;
-      return _mm512_sub_ps(scaled, _mm512_set1_ps(scales.offsets[at]));
-    };
+        const __m512 row = _mm512_load_ps(x + i * width + v * kLanes);
 #pragma GCC unroll 4
-    for (int j = 0; j < W; ++j) {
-      const Codes row(w, codes + j * w.row_bytes, w.k - column);
-      // The next tile's rows: the processor does not foresee the jump to them.
-      const uint8_t* ahead = codes + (W + j) * w.row_bytes;
-      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
-      if constexpr (Codes::kColumnsOfByte == 1)
-        _mm_prefetch(reinterpret_cast<const char*>(ahead + 64), _MM_HINT_T1);
-#pragma GCC unroll 4
-      for (int p = 0; p < kVectors / 2; ++p) {
-        Pair pair = row.Get(p);
-        if constexpr (Fine) {
-          pair.first = scale_each(2 * p, j, pair.first);
-          pair.second = scale_each(2 * p + 1, j, pair.second);
+        for (int j = 0; j < W; ++j) {
+          __m512& sum = Fine ? sums[i][j] : block_sums[i][j];
+          sum = _mm512_fmadd_ps(row, values[j], sum);
         }
-        multiply(2 * p, j, pair.first);
-        multiply(2 * p + 1, j, pair.second);
+      }
+    };
+#pragma GCC unroll 4
+    for (int p = 0; p < kVectors / 2; ++p) {
+      __m512 values[2][W];
+#pragma GCC unroll 4
+      for (int j = 0; j < W; ++j) {
+        const Pair pair = make(j).Get(p);
+        values[0][j] = pair.first;
+        values[1][j] = pair.second;
+      }
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) {
+        if constexpr (Fine) {
+          const int64_t unit = ((column + (2 * p + v) * kLanes) >> shift) - first;
+#pragma GCC unroll 4
+          for (int j = 0; j < W; ++j)
+            values[v][j] = scales[j].Apply(unit, Codes::kScale, values[v][j], zero_points);
+        }
+        multiply(2 * p + v, values[v]);
       }
     }
-    if constexpr (Fine) continue;
+    if constexpr (Fine) return;
+    const int64_t unit = (column >> shift) - first;
 #pragma GCC unroll 4
     for (int j = 0; j < W; ++j) {
-      const ChunkScales& of_row = tile.scales[j];
-      __m512 scale = _mm512_permutexvar_ps(places, _mm512_loadu_ps(of_row.scales + unit));
+      __m512 scale = _mm512_permutexvar_ps(places, _mm512_loadu_ps(scales[j].scales + unit));
       if constexpr (Codes::kScale != 1) scale = _mm512_mul_ps(scale, _mm512_set1_ps(Codes::kScale));
-      __m512 offset = _mm512_setzero_ps();
-      if (zero_points)
-        offset = _mm512_permutexvar_ps(places, _mm512_loadu_ps(of_row.offsets + unit));
+#pragma GCC unroll 4
+      for (int i = 0; i < X; ++i) sums[i][j] = _mm512_fmadd_ps(block_sums[i][j], scale, sums[i][j]);
+    }
+    if (!zero_points) return;
+    const float* words = tile.input.word_sums + (tile.i * tile.input.blocks + block) * kLanes;
+#pragma GCC unroll 4
+    for (int j = 0; j < W; ++j) {
+      const __m512 offset =
+          _mm512_permutexvar_ps(places, _mm512_loadu_ps(scales[j].offsets + unit));
 #pragma GCC unroll 4
       for (int i = 0; i < X; ++i) {
-        sums[i][j] = _mm512_fmadd_ps(block_sums[i][j], scale, sums[i][j]);
-        if (!zero_points) continue;
-        const float* words = word_sums + ((tile.i + i) * tile.input.blocks + block) * kLanes;
-        sums[i][j] = _mm512_fnmadd_ps(_mm512_loadu_ps(words), offset, sums[i][j]);
+        const __m512 row = _mm512_loadu_ps(words + i * tile.input.blocks * kLanes);
+        sums[i][j] = _mm512_fnmadd_ps(row, offset, sums[i][j]);
       }
     }
+  };
+  constexpr int64_t kBlockBytes = kInputBlock / Codes::kColumnsOfByte;
+  const uint8_t* codes = w.codes + tile.row * row_bytes + tile.block * kBlockBytes;
+  const float* x = tile.input.arranged + tile.i * width + tile.block * kInputBlock;
+  const int64_t whole = Min(tile.end, w.k / kInputBlock);
+  int64_t block = tile.block;
+  for (; block < whole; ++block) {
+    // The next tile's rows: the processor does not foresee the jump to them.
+#pragma GCC unroll 4
+    for (int j = 0; j < W; ++j) {
+      const auto* ahead = reinterpret_cast<const char*>(codes + (W + j) * row_bytes);
+      _mm_prefetch(ahead, _MM_HINT_T1);
+      if constexpr (Codes::kColumnsOfByte == 1) _mm_prefetch(ahead + 64, _MM_HINT_T1);
+    }
+    step(block, x, [&](int j) { return Codes(w, codes + j * row_bytes); });
+    codes += kBlockBytes;
+    x += kInputBlock;
   }
+  if (block == tile.end) return;
+  step(block, x, [&](int j) { return Codes(w, codes + j * row_bytes, w.k - block * kInputBlock); });
 }
 
 template <typename Codes, bool Fine, int X, int W>
@@ -316,22 +352,14 @@ void DotStrip(const CodedMatrix& w, int64_t row, const CodedInput& input, float*
       scales[j].Fill(w, row + j, block * kInputBlock, Min(end * kInputBlock, w.k), units);
     Tile tile{w, input, row, 0, block, end, units, scales};
     const bool add = block > 0;
-    for (; tile.i + kRowsOfX <= input.m; tile.i += kRowsOfX)
-      DotTile<Codes, Fine, kRowsOfX, W>(tile, add, y + tile.i * ldy, ldy);
-    float* last = y + tile.i * ldy;
-    switch (input.m - tile.i) {
-      case 3:
-        DotTile<Codes, Fine, 3, W>(tile, add, last, ldy);
-        break;
-      case 2:
-        DotTile<Codes, Fine, 2, W>(tile, add, last, ldy);
-        break;
-      case 1:
-        DotTile<Codes, Fine, 1, W>(tile, add, last, ldy);
-        break;
-      default:
-        break;
+    const auto multiply = [&](auto dot_tile, int64_t rows) {
+      for (; tile.i + rows <= input.m; tile.i += rows) dot_tile(tile, add, y + tile.i * ldy, ldy);
+    };
+    if constexpr (W <= kRowsOfWOfManyX) {
+      multiply(DotTile<Codes, Fine, kRowsOfX, W>, kRowsOfX);
+      multiply(DotTile<Codes, Fine, 2, W>, 2);
     }
+    multiply(DotTile<Codes, Fine, 1, W>, 1);
   }
 }
 
@@ -346,8 +374,8 @@ void DotRows(const CodedMatrix& w, int64_t first, int64_t rows, const CodedInput
 template <typename Codes, bool Fine>
 void DotOf(const CodedMatrix& w, int64_t first, int64_t rows, const CodedInput& input, float* y,
            int64_t ldy) {
-  if (input.m == 1) return DotRows<Codes, Fine, 4>(w, first, rows, input, y, ldy);
-  DotRows<Codes, Fine, 2>(w, first, rows, input, y, ldy);
+  if (input.m == 1) return DotRows<Codes, Fine, kRowsOfW>(w, first, rows, input, y, ldy);
+  DotRows<Codes, Fine, kRowsOfWOfManyX>(w, first, rows, input, y, ldy);
 }
 
 template <typename Codes>
