@@ -112,9 +112,62 @@ TEST_F(LoadTest, ASchemeThatNobodyComputesNamesTheNearest) {
                "weights: static group, not static channel", "int-quantized"});
 }
 
-TEST_F(LoadTest, AKvCacheSchemeIsNotIgnored) {
-  config_.Find("quantization_config")->Set("kv_cache_scheme", *Group().Find("weights"));
-  ExpectError({"kv_cache_scheme"});
+TEST_F(LoadTest, AKvCacheSchemeThatIsNotSupportedIsNamed) {
+  Value& config = *config_.Find("quantization_config");
+  config.Set("kv_cache_scheme", *Group().Find("weights"));
+  ExpectError({"kv_cache_scheme", "strategy channel is not supported, tensor and attn_head are"});
+  config.Set("kv_cache_scheme", ParseJson(R"({"num_bits": 8, "dynamic": true})", "test").value());
+  ExpectError({"kv_cache_scheme", "found while the model runs (dynamic)"});
+}
+
+TEST_F(LoadTest, AKvCacheSchemeWithoutScalesTakesOne) {
+  Value& config = *config_.Find("quantization_config");
+  config.Set("kv_cache_scheme", ParseJson(R"({"num_bits": 8, "type": "float"})", "test").value());
+  ASSERT_OK(Load());
+  tensors_["model.layers.0.self_attn.k_scale"] = Tensor::Zeros(DType::kBF16, {1});
+  ExpectError({"model.layers.0.self_attn.k_scale is 0"});
+}
+
+// Releases up to 0.5 declare the cache as the output of the projections.
+TEST_F(LoadTest, TheCacheAsOutputOfTheProjectionsIsRead) {
+  const Value cache = ParseJson(R"({"num_bits": 8, "type": "float"})", "test").value();
+  Value& config = *config_.Find("quantization_config");
+  Value projections = Group();
+  projections.Set("targets", ParseJson(R"(["re:.*[kv]_proj$"])", "test").value());
+  projections.Set("output_activations", cache);
+  config.Find("config_groups")->Set("group_1", projections);
+  ExpectError({"k_proj", "output activations are quantized"});
+  config.Set("kv_cache_scheme", cache);
+  for (const std::string layer : {"model.layers.0.self_attn", "model.layers.1.self_attn"}) {
+    for (const std::string name : {".k_proj", ".v_proj"})
+      tensors_[layer + name + ".output_scale"] =
+          FromFloat(std::vector<float>{0.5F}, DType::kBF16, {1}).value();
+  }
+  ASSERT_OK(Load());
+}
+
+TEST_F(LoadTest, TransformsThatCannotBeAppliedAreNamed) {
+  const auto use = [&](const std::string& type, const std::string& location,
+                       const std::string& target) {
+    config_.Find("quantization_config")
+        ->Set("transform_config", ParseJson(R"({"config_groups": {"R9": {"type": ")" + type +
+                                                R"(", "apply": [{"location": ")" + location +
+                                                R"(", "targets": [")" + target + R"("]}]}}})",
+                                            "test")
+                                      .value());
+  };
+  use("hadamard", "input", "re:.*down_proj$");
+  ExpectError({"R9_input.weight is missing", "[320, 320]", "power of two"});
+  use("hadamard", "q_attn", "re:.*self_attn$");
+  ASSERT_OK(Load());
+  use("hadamard", "q_attn", "LlamaAttention");
+  ASSERT_OK(Load());
+  use("hadamard", "v_cache", "re:.*self_attn$");
+  ExpectError({"transform_config.config_groups.R9.apply[0].location", "v_cache"});
+  use("hadamard", "output", "re:.*embed_tokens$");
+  ExpectError({"R9 at output of model.embed_tokens is not supported"});
+  use("hadamard", "input", "re:.*self_attn$");
+  ExpectError({"R9 at input matches no module"});
 }
 
 TEST_F(LoadTest, UnknownKeysOfAGroupAreNamed) {
