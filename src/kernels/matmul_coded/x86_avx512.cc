@@ -22,11 +22,9 @@ constexpr int64_t kLanes = 16;
 constexpr int kVectors = kInputBlock / kLanes;  // of a block
 constexpr int64_t kWordColumns = 8;             // of a lane where nibbles are multiplied
 
-// The tile: rows of x, and rows of w with one row of x and with more. Registers hold two sums of
-// each pair, of a block and of a chunk.
+// The tile.
 constexpr int kRowsOfX = 4;
 constexpr int kRowsOfW = 4;
-constexpr int kRowsOfWOfManyX = 2;
 
 // Blocks whose scales are widened at a time: for four rows they take 8 KiB of L1 at most.
 constexpr int64_t kChunkBlocks = 32;
@@ -110,37 +108,39 @@ struct ChunkScales {
   alignas(64) float scales[kMost];
   alignas(64) float offsets[kMost];
 
-  void Fill(const CodedMatrix& w, int64_t row, int64_t begin, int64_t end, const Units& units) {
+  // `factor` is that between values and codes.
+  void Fill(const CodedMatrix& w, int64_t row, int64_t begin, int64_t end, const Units& units,
+            float factor) {
     const int64_t row_units = row / w.unit_rows * w.scale_columns;
     const int64_t first = begin >> units.shift;
-    if (units.repeated != 0) return FillRepeated(w, row_units, begin, end, units.repeated);
+    if (units.repeated != 0) return FillRepeated(w, row_units, begin, end, units.repeated, factor);
     const int64_t count = ((end - 1) >> units.shift) + 1 - first;
     for (int64_t i = 0; i < count + kLanes; i += kLanes) {
       const int64_t unit = row_units + first + i;
       const int64_t valid = count > i ? count - i : 0;
       const __m512 vector = LoadScales(w, unit, valid);
-      _mm512_store_ps(scales + i, vector);
+      _mm512_store_ps(scales + i, _mm512_mul_ps(vector, _mm512_set1_ps(factor)));
       if (w.zero_points != nullptr)
         _mm512_store_ps(offsets + i, _mm512_mul_ps(vector, LoadZeroPoints(w, unit, valid)));
     }
   }
 
-  // (value * value_scale - zero point) * scale, both of one unit.
-  __m512 Apply(int64_t unit, float value_scale, __m512 value, bool zero_points) const {
-    const __m512 scale = _mm512_set1_ps(scales[unit] * value_scale);
+  // (value - zero point) * scale, both of one unit.
+  __m512 Apply(int64_t unit, __m512 value, bool zero_points) const {
+    const __m512 scale = _mm512_set1_ps(scales[unit]);
     if (!zero_points) return _mm512_mul_ps(value, scale);
     return _mm512_fmsub_ps(value, scale, _mm512_set1_ps(offsets[unit]));
   }
 
  private:
   void FillRepeated(const CodedMatrix& w, int64_t row_units, int64_t begin, int64_t end,
-                    int64_t run) {
+                    int64_t run, float factor) {
     int64_t at = 0;
     for (int64_t column = begin; column < end; column += run, ++at) {
       const int64_t unit = row_units + column / w.unit_columns;
-      scales[at] = ScaleAt(w, unit);
-      if (w.zero_points != nullptr)
-        offsets[at] = scales[at] * static_cast<float>(w.zero_points[unit]);
+      const float scale = ScaleAt(w, unit);
+      scales[at] = scale * factor;
+      if (w.zero_points != nullptr) offsets[at] = scale * static_cast<float>(w.zero_points[unit]);
     }
     _mm512_storeu_ps(scales + at, _mm512_setzero_ps());
     _mm512_storeu_ps(offsets + at, _mm512_setzero_ps());
@@ -158,7 +158,7 @@ struct Pair {
 struct Nibbles {
   static constexpr int64_t kColumnsOfByte = 2;
   static constexpr int64_t kSmallestUnit = kWordColumns;
-  static constexpr float kScale = 1;  // of the values below
+  static constexpr float kScale = 1;  // what the values below lack
   __m512i words;
   __m512 table;
 
@@ -235,7 +235,9 @@ struct Tile {
   const ChunkScales* scales;  // [W]
 };
 
-// Sums of a tile. Fine: units are smaller than a block of bytes, and scales go to the weights.
+// Sums of a tile. Fine: units are smaller than a block of bytes, and scales go to the weights. So
+// they do with four rows of x: registers have no room for sums of blocks, and without them
+// a tile has the 16 chains that hide the latency of additions.
 template <typename Codes, bool Fine, int X, int W>
 inline __attribute__((always_inline)) void Multiply(const Tile& tile, __m512 (&sums)[X][W]) {
   const CodedMatrix& w = tile.w;
@@ -247,16 +249,24 @@ inline __attribute__((always_inline)) void Multiply(const Tile& tile, __m512 (&s
   const bool zero_points = w.zero_points != nullptr;
   const ChunkScales* scales = tile.scales;
   // make(j) gives the codes of row j.
+  constexpr bool kScaleValues = Fine || X > 2;
   const auto step = [&](int64_t block, const float* x, const auto& make) {
     __m512 block_sums[X][W] = {};
     const int64_t column = block * kInputBlock;
+    const int64_t unit = (column >> shift) - first;
+    __m512 block_scales[W];
+    if constexpr (!Fine) {
+#pragma GCC unroll 4
+      for (int j = 0; j < W; ++j)
+        block_scales[j] = _mm512_permutexvar_ps(places, _mm512_loadu_ps(scales[j].scales + unit));
+    }
     const auto multiply = [&](int v, const __m512(&values)[W]) {
 #pragma GCC unroll 4
       for (int i = 0; i < X; ++i) {
         const __m512 row = _mm512_load_ps(x + i * width + v * kLanes);
 #pragma GCC unroll 4
         for (int j = 0; j < W; ++j) {
-          __m512& sum = Fine ? sums[i][j] : block_sums[i][j];
+          __m512& sum = kScaleValues ? sums[i][j] : block_sums[i][j];
           sum = _mm512_fmadd_ps(row, values[j], sum);
         }
       }
@@ -273,22 +283,24 @@ inline __attribute__((always_inline)) void Multiply(const Tile& tile, __m512 (&s
 #pragma GCC unroll 2
       for (int v = 0; v < 2; ++v) {
         if constexpr (Fine) {
-          const int64_t unit = ((column + (2 * p + v) * kLanes) >> shift) - first;
+          const int64_t at = ((column + (2 * p + v) * kLanes) >> shift) - first;
 #pragma GCC unroll 4
-          for (int j = 0; j < W; ++j)
-            values[v][j] = scales[j].Apply(unit, Codes::kScale, values[v][j], zero_points);
+          for (int j = 0; j < W; ++j) values[v][j] = scales[j].Apply(at, values[v][j], zero_points);
+        } else if constexpr (kScaleValues) {
+#pragma GCC unroll 4
+          for (int j = 0; j < W; ++j) values[v][j] = _mm512_mul_ps(values[v][j], block_scales[j]);
         }
         multiply(2 * p + v, values[v]);
       }
     }
     if constexpr (Fine) return;
-    const int64_t unit = (column >> shift) - first;
+    if constexpr (!kScaleValues) {
 #pragma GCC unroll 4
-    for (int j = 0; j < W; ++j) {
-      __m512 scale = _mm512_permutexvar_ps(places, _mm512_loadu_ps(scales[j].scales + unit));
-      if constexpr (Codes::kScale != 1) scale = _mm512_mul_ps(scale, _mm512_set1_ps(Codes::kScale));
+      for (int j = 0; j < W; ++j) {
 #pragma GCC unroll 4
-      for (int i = 0; i < X; ++i) sums[i][j] = _mm512_fmadd_ps(block_sums[i][j], scale, sums[i][j]);
+        for (int i = 0; i < X; ++i)
+          sums[i][j] = _mm512_fmadd_ps(block_sums[i][j], block_scales[j], sums[i][j]);
+      }
     }
     if (!zero_points) return;
     const float* words = tile.input.word_sums + (tile.i * tile.input.blocks + block) * kLanes;
@@ -349,33 +361,26 @@ void DotStrip(const CodedMatrix& w, int64_t row, const CodedInput& input, float*
   for (int64_t block = 0; block < input.blocks; block += kChunkBlocks) {
     const int64_t end = Min(block + kChunkBlocks, input.blocks);
     for (int j = 0; j < W; ++j)
-      scales[j].Fill(w, row + j, block * kInputBlock, Min(end * kInputBlock, w.k), units);
+      scales[j].Fill(w, row + j, block * kInputBlock, Min(end * kInputBlock, w.k), units,
+                     Codes::kScale);
     Tile tile{w, input, row, 0, block, end, units, scales};
     const bool add = block > 0;
     const auto multiply = [&](auto dot_tile, int64_t rows) {
       for (; tile.i + rows <= input.m; tile.i += rows) dot_tile(tile, add, y + tile.i * ldy, ldy);
     };
-    if constexpr (W <= kRowsOfWOfManyX) {
-      multiply(DotTile<Codes, Fine, kRowsOfX, W>, kRowsOfX);
-      multiply(DotTile<Codes, Fine, 2, W>, 2);
-    }
+    multiply(DotTile<Codes, Fine, kRowsOfX, W>, kRowsOfX);
+    multiply(DotTile<Codes, Fine, 2, W>, 2);
     multiply(DotTile<Codes, Fine, 1, W>, 1);
   }
-}
-
-template <typename Codes, bool Fine, int W>
-void DotRows(const CodedMatrix& w, int64_t first, int64_t rows, const CodedInput& input, float* y,
-             int64_t ldy) {
-  int64_t j = 0;
-  for (; j + W <= rows; j += W) DotStrip<Codes, Fine, W>(w, first + j, input, y + j, ldy);
-  for (; j < rows; ++j) DotStrip<Codes, Fine, 1>(w, first + j, input, y + j, ldy);
 }
 
 template <typename Codes, bool Fine>
 void DotOf(const CodedMatrix& w, int64_t first, int64_t rows, const CodedInput& input, float* y,
            int64_t ldy) {
-  if (input.m == 1) return DotRows<Codes, Fine, kRowsOfW>(w, first, rows, input, y, ldy);
-  DotRows<Codes, Fine, kRowsOfWOfManyX>(w, first, rows, input, y, ldy);
+  int64_t j = 0;
+  for (; j + kRowsOfW <= rows; j += kRowsOfW)
+    DotStrip<Codes, Fine, kRowsOfW>(w, first + j, input, y + j, ldy);
+  for (; j < rows; ++j) DotStrip<Codes, Fine, 1>(w, first + j, input, y + j, ldy);
 }
 
 template <typename Codes>
