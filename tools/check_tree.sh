@@ -13,6 +13,7 @@ readonly LONG_FILES='
 # Folders with a list that has one line a file, MACRO(kName, ...): folder, list, and the files there that are no entries.
 readonly LISTS='
 src/quant/schemes       src/quant/schemes/schemes.inc      common
+src/quant/foreign       src/quant/foreign/foreign.inc      foreign_format
 src/quant/observers     src/quant/observers/observers.inc  observer activation_observer
 src/model/arch          src/model/arch/archs.inc           config_reader llama_names rope_reader
 src/compress/modifiers  src/compress/modifiers.inc         cholesky gptq_solver quantization_settings smooth_mappings smooth_scales

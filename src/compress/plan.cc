@@ -16,20 +16,7 @@ namespace octavo {
 
 namespace {
 
-// The release of compressed-tensors whose format the output has; readers choose old spellings by
-// it.
-constexpr char kFormatVersion[] = "0.19.0";
-
 constexpr std::string_view kWeightSuffix = ".weight";
-
-// Engines take every matrix that is no embedding and no norm for a linear layer (checkpoint-format
-// 5.1), so one that is not quantized must be in `ignore`.
-bool LooksLikeLinear(std::string_view name, const TensorView& view) {
-  if (!name.ends_with(kWeightSuffix) || view.shape.size() != 2) return false;
-  const std::string_view module = name.substr(0, name.size() - kWeightSuffix.size());
-  const std::string_view last = module.substr(module.rfind('.') + 1);
-  return last.find("embed") == std::string_view::npos && !last.ends_with("norm");
-}
 
 // "model.vision.blocks.*.fc1.weight (24)": the tensors' names, those that differ only in numbers
 // together.
@@ -63,7 +50,7 @@ Result<std::vector<std::string>> UnknownLinears(const Checkpoint& checkpoint,
   std::vector<std::string> modules;
   for (const std::string& name : unknown) {
     OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
-    if (!LooksLikeLinear(name, view)) continue;
+    if (!LooksLikeLinear(name, view.shape)) continue;
     modules.push_back(name.substr(0, name.size() - kWeightSuffix.size()));
   }
   return modules;

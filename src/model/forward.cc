@@ -82,6 +82,10 @@ Status Forward::Embed(const Batch& batch, std::span<float> hidden) {
       return InvalidArgument(
           fmt::format("token {} is outside the vocabulary of {}", token, model_.spec.vocab_size));
     }
+    if (model_.embedding_table != nullptr) {
+      model_.embedding_table->Read(token, hidden.data() + row * width);
+      continue;
+    }
     const TensorView source{.dtype = model_.embedding.dtype,
                             .shape = {model_.spec.hidden_size},
                             .bytes = model_.embedding.bytes + token * row_bytes};

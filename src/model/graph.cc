@@ -134,18 +134,20 @@ Result<Model> BuildGraph(const Architecture& architecture, const ModelSpec& spec
   Model model;
   model.spec = spec;
   model.names = architecture.module_names(spec);
+  model.embedding_layer = {.name = model.names.embedding,
+                           .n = spec.vocab_size,
+                           .k = spec.hidden_size,
+                           .model_dtype = spec.dtype,
+                           .quantization = {}};
   model.attention_class = AttentionClass(spec.architecture);
   std::optional<SchemeResolver> schemes;
   std::optional<SchemeResolver> attention_schemes;
   if (quantization != nullptr) {
     OCTAVO_ASSIGN_OR_RETURN(schemes, SchemeResolver::Make(*quantization));
-    OCTAVO_ASSIGN_OR_RETURN(attention_schemes,
-                            SchemeResolver::Make(WithoutWeights(*quantization)));
-    OCTAVO_ASSIGN_OR_RETURN(const auto embedding,
+    OCTAVO_ASSIGN_OR_RETURN(attention_schemes, SchemeResolver::Make(WithoutWeights(*quantization)));
+    OCTAVO_ASSIGN_OR_RETURN(const auto declared,
                             schemes->Resolve({model.names.embedding, "Embedding"}));
-    if (embedding && embedding->weights) {
-      return Unsupported(model.names.embedding + ": a quantized embedding is not supported yet");
-    }
+    if (declared) model.embedding_layer.quantization = *declared;
   }
   const GraphBuilder builder(spec, schemes ? &*schemes : nullptr,
                              attention_schemes ? &*attention_schemes : nullptr);

@@ -76,11 +76,13 @@ struct Model {
   std::vector<Block> blocks;
   std::string attention_class;  // "LlamaAttention", as configs name modules
   LinearGroup head;
+  LinearLayer embedding_layer;     // its weight is [vocab, hidden]
   bool head_is_embedding = false;  // tied, and no tensor of its own in the checkpoint
 
   // Filled by loading.
-  TensorView embedding;      // [vocab, hidden] as stored, in the mapped file
-  Tensor final_norm_weight;  // F32 [hidden]
+  TensorView embedding;                       // [vocab, hidden] as stored, in the mapped file
+  std::unique_ptr<RowTable> embedding_table;  // in its place, where the embedding is quantized
+  Tensor final_norm_weight;                   // F32 [hidden]
 
   // Every module a recipe or config may name: linear layers (also the head), the embedding.
   std::vector<ModuleName> modules() const;

@@ -51,6 +51,15 @@ void FillScaleDType(std::string_view format, std::optional<QuantizationArgs>* ar
   }
 }
 
+// Sparse formats were removed from the library in 0.15; even it never read marlin-24.
+Status CheckDense(std::string_view format, const std::string& where) {
+  if (format != "marlin-24" && !format.starts_with("sparse-")) return OkStatus();
+  return Unsupported(
+      fmt::format("{}: format {} stores sparse weights, which are not supported; quantize the "
+                  "original model again without sparsity",
+                  where, format));
+}
+
 Status ParseGroups(const Value& groups, const std::string& where, QuantizationConfig* config) {
   if (!groups.is_object())
     return InvalidArgument(fmt::format("{} is {}, expected an object", where, groups.type_name()));
@@ -61,6 +70,7 @@ Status ParseGroups(const Value& groups, const std::string& where, QuantizationCo
                                 ? ParseQuantizationScheme(value, path)
                                 : ParsePresetForm(name, value, config->version, path));
     const std::string format = ResolveFormat(scheme, config->format);
+    OCTAVO_RETURN_IF_ERROR(CheckDense(format, path));
     FillScaleDType(format, &scheme.weights);
     FillScaleDType(format, &scheme.input_activations);
     config->config_groups.emplace_back(name, std::move(scheme));
@@ -68,7 +78,7 @@ Status ParseGroups(const Value& groups, const std::string& where, QuantizationCo
   return OkStatus();
 }
 
-// Sparse formats were removed from the library in 0.15.
+// A format that is applied to no module says nothing.
 Status CheckSparsity(const Value* sparsity, std::string_view where) {
   if (sparsity == nullptr || sparsity->is_null()) return OkStatus();
   if (!sparsity->is_object())
@@ -76,6 +86,8 @@ Status CheckSparsity(const Value* sparsity, std::string_view where) {
         fmt::format("{}.sparsity_config is {}, expected an object", where, sparsity->type_name()));
   const Value* format = sparsity->Find("format");
   if (format == nullptr || format->is_null() || *format == Value("dense")) return OkStatus();
+  const Value* targets = sparsity->Find("targets");
+  if (targets != nullptr && targets->is_array() && targets->as_array().empty()) return OkStatus();
   return Unsupported(
       fmt::format("{}.sparsity_config: sparse weights ({}) are not supported; save the model dense",
                   where, format->is_string() ? format->as_string() : format->type_name()));

@@ -17,6 +17,9 @@
 
 namespace octavo {
 
+// The release of compressed-tensors whose format is written; readers choose old spellings by it.
+inline constexpr std::string_view kFormatVersion = "0.19.0";
+
 struct QuantizationConfig {
   // Name -> scheme, in the order of the file.
   std::vector<std::pair<std::string, QuantizationScheme>> config_groups;

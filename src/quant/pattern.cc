@@ -94,4 +94,12 @@ Result<MatchKind> ModulePattern::Match(const ModuleName& module) const {
                                      module.name, ErrorText(matched)));
 }
 
+bool LooksLikeLinear(std::string_view tensor_name, const Shape& shape) {
+  constexpr std::string_view kSuffix = ".weight";
+  if (!tensor_name.ends_with(kSuffix) || shape.size() != 2) return false;
+  const std::string_view module = tensor_name.substr(0, tensor_name.size() - kSuffix.size());
+  const std::string_view last = module.substr(module.rfind('.') + 1);
+  return last.find("embed") == std::string_view::npos && !last.ends_with("norm");
+}
+
 }  // namespace octavo

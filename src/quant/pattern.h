@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "tensor/shape.h"
 
 namespace octavo {
 
@@ -41,5 +42,10 @@ class ModulePattern {
   std::string text_;
   std::unique_ptr<Regex> regex_;  // null unless "re:"
 };
+
+// Whether engines would take a tensor for the weight of a linear layer: every matrix "<m>.weight"
+// that is no embedding and no norm (checkpoint-format 5.1). One that is not quantized must be in
+// `ignore`.
+bool LooksLikeLinear(std::string_view tensor_name, const Shape& shape);
 
 }  // namespace octavo

@@ -82,8 +82,24 @@ class PreparedLinear {
   virtual bool reads_file() const { return false; }
 };
 
+// A weight [n, k] of which rows are looked up: a quantized embedding.
+class RowTable {
+ public:
+  virtual ~RowTable() = default;
+  // out [k] <- row `index`, float32.
+  virtual void Read(int64_t index, float* out) const = 0;
+  // Bytes held in memory by this table alone.
+  virtual int64_t owned_bytes() const = 0;
+};
+
 struct PrepareOptions {
   ActivationRule activation_rule = ActivationRule::kEngine;
+};
+
+// A layer in the format that it is re-saved in: `layer` says what is declared for it then.
+struct ResavedLayer {
+  LinearLayer layer;
+  LayerTensors tensors;
 };
 
 // One line of schemes.inc. A phase that a scheme does not have is null.
@@ -116,6 +132,16 @@ struct Scheme {
                                                      std::span<const LayerViews> tensors,
                                                      const PrepareOptions& options,
                                                      const Context& context);
+
+  // The weight of an embedding of n tokens, checked against `declare`. Null where rows of the
+  // scheme cannot be looked up.
+  Result<std::unique_ptr<RowTable>> (*prepare_table)(const LinearLayer& layer,
+                                                     const LayerViews& tensors,
+                                                     const Context& context) = nullptr;
+
+  // Of the formats of other tools: the layer as compressed-tensors stores it, without bias. Null
+  // for schemes that no other tool's checkpoint has.
+  Result<ResavedLayer> (*resave)(const LinearLayer& layer, const LayerViews& tensors) = nullptr;
 
   // The weight as plain float32 [n, k]: the oracle that tests and debugging compare with.
   Result<Tensor> (*dequantize)(const LinearLayer& layer, const LayerViews& tensors);

@@ -107,13 +107,7 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& fold
 
 Status LoadedModel::LoadEnds(const Context& context) {
   const ModelSpec& spec = model_.spec;
-  const std::string embedding_name = model_.names.embedding + ".weight";
-  OCTAVO_ASSIGN_OR_RETURN(model_.embedding, checkpoint_.Find(embedding_name));
-  if (model_.embedding.shape != Shape{spec.vocab_size, spec.hidden_size}) {
-    return InvalidArgument(fmt::format("{}: shape {}, expected [{}, {}] (vocab_size, hidden_size)",
-                                       embedding_name, ShapeString(model_.embedding.shape),
-                                       spec.vocab_size, spec.hidden_size));
-  }
+  OCTAVO_RETURN_IF_ERROR(LoadEmbedding(context));
   OCTAVO_ASSIGN_OR_RETURN(model_.final_norm_weight,
                           LoadNorm(checkpoint_, model_.names.final_norm, spec.hidden_size));
   // transformers takes a head that is in the file even where the config says that it is tied.
@@ -123,10 +117,34 @@ Status LoadedModel::LoadEnds(const Context& context) {
                                   model_.names.head));
     }
     model_.head_is_embedding = true;
-    return PrepareGroup(&model_.head, std::vector<LayerViews>{{{"weight", model_.embedding}}},
-                        prepare_, context);
+    model_.head.layers.front().quantization = model_.embedding_layer.quantization;
+    const std::vector<LayerViews> tensors = {
+        CollectTensors(checkpoint_, model_.names.embedding, online_tensors_)};
+    return PrepareGroup(&model_.head, tensors, prepare_, context);
   }
   return LoadGroup(&model_.head, context);
+}
+
+Status LoadedModel::LoadEmbedding(const Context& context) {
+  const LinearLayer& layer = model_.embedding_layer;
+  if (layer.quantization.weights) {
+    OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
+    if (scheme->prepare_table == nullptr) {
+      return Unsupported(
+          fmt::format("{}: an embedding quantized as {} is not supported, only one of integer "
+                      "weights alone is (W4A16, W8A16); quantize the model again without it",
+                      layer.name, scheme->name));
+    }
+    const LayerViews tensors = CollectTensors(checkpoint_, layer.name, online_tensors_);
+    OCTAVO_RETURN_IF_ERROR(CheckDeclared(*scheme, layer, tensors));
+    OCTAVO_ASSIGN_OR_RETURN(model_.embedding_table, scheme->prepare_table(layer, tensors, context));
+    return OkStatus();
+  }
+  const std::string name = layer.name + ".weight";
+  OCTAVO_ASSIGN_OR_RETURN(model_.embedding, checkpoint_.Find(name));
+  if (model_.embedding.shape == Shape{layer.n, layer.k}) return OkStatus();
+  return InvalidArgument(fmt::format("{}: shape {}, expected [{}, {}] (vocab_size, hidden_size)",
+                                     name, ShapeString(model_.embedding.shape), layer.n, layer.k));
 }
 
 Status LoadedModel::LoadBlock(int64_t index, const Context& context) {

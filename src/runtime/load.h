@@ -45,6 +45,7 @@ class LoadedModel {
   friend Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path&,
                                                         const LoadOptions&, const Context&);
   Status LoadEnds(const Context& context);
+  Status LoadEmbedding(const Context& context);
   Status LoadGroup(LinearGroup* group, const Context& context);
 
   Checkpoint checkpoint_;

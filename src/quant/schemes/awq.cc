@@ -66,6 +66,11 @@ Result<CodedWeight> Read(const LinearLayer& layer, const LayerViews& tensors) {
   return CodedFromIntegers(layer, std::move(weight));
 }
 
+Result<ResavedLayer> Resave(const LinearLayer& layer, const LayerViews& tensors) {
+  OCTAVO_ASSIGN_OR_RETURN(QuantizedWeight weight, Unpack(layer, tensors));
+  return ResaveIntegers(layer, tensors.at("scales").dtype, std::move(weight));
+}
+
 Result<Tensor> DequantizeLayer(const LinearLayer& layer, const LayerViews& tensors) {
   OCTAVO_ASSIGN_OR_RETURN(const QuantizedWeight weight, Unpack(layer, tensors));
   return Dequantize(*layer.quantization.weights, weight);
@@ -90,6 +95,7 @@ const Scheme kAwq = {
     .pack_input = nullptr,
     .stacks = nullptr,
     .prepare = Prepare,
+    .resave = Resave,
     .dequantize = DequantizeLayer,
 };
 

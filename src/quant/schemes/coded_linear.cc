@@ -13,6 +13,12 @@ namespace octavo {
 
 namespace {
 
+int64_t OwnedBytes(const CodedWeight& weight) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : weight.owned) bytes += tensor.num_bytes();
+  return bytes;
+}
+
 class CodedLinear : public PreparedLinear {
  public:
   CodedLinear(std::string description, std::vector<CodedWeight> weights, std::vector<float> bias,
@@ -55,9 +61,7 @@ class CodedLinear : public PreparedLinear {
 
   int64_t owned_bytes() const override {
     auto bytes = static_cast<int64_t>(bias_.size() * sizeof(float));
-    for (const CodedWeight& weight : weights_) {
-      for (const Tensor& tensor : weight.owned) bytes += tensor.num_bytes();
-    }
+    for (const CodedWeight& weight : weights_) bytes += OwnedBytes(weight);
     return bytes;
   }
 
@@ -80,6 +84,21 @@ class CodedLinear : public PreparedLinear {
   std::vector<CodedWeight> weights_;
   std::vector<float> bias_;
   std::optional<RowRounding> rounding_;
+};
+
+class CodedTable : public RowTable {
+ public:
+  CodedTable(CodedWeight weight, Isa isa) : weight_(std::move(weight)), isa_(isa) {}
+
+  void Read(int64_t index, float* out) const override {
+    DecodeRow(weight_.matrix, index, out, isa_);
+  }
+
+  int64_t owned_bytes() const override { return OwnedBytes(weight_); }
+
+ private:
+  CodedWeight weight_;
+  Isa isa_;
 };
 
 }  // namespace
@@ -107,6 +126,18 @@ Result<std::unique_ptr<PreparedLinear>> PrepareCoded(std::string name, ReadCoded
                                         DescribeInput(declared.input_activations));
   return std::unique_ptr<PreparedLinear>(std::make_unique<CodedLinear>(
       std::move(description), std::move(weights), std::move(bias), rounding));
+}
+
+Result<std::unique_ptr<RowTable>> PrepareCodedTable(ReadCodedWeight* read, const LinearLayer& layer,
+                                                    const LayerViews& tensors,
+                                                    const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(CodedWeight weight, read(layer, tensors));
+  if (!weight.column_order.empty()) {
+    return Unsupported(
+        layer.name +
+        ": an embedding with columns ordered by group (weight_g_idx) is not supported");
+  }
+  return std::unique_ptr<RowTable>(std::make_unique<CodedTable>(std::move(weight), context.isa));
 }
 
 Status ReadScales(const LinearLayer& layer, const TensorView& scales, CodedWeight* weight) {

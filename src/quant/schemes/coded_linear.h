@@ -33,6 +33,11 @@ Result<std::unique_ptr<PreparedLinear>> PrepareCoded(std::string name, ReadCoded
                                                      const PrepareOptions& options,
                                                      const Context& context);
 
+// Scheme::prepare_table, likewise.
+Result<std::unique_ptr<RowTable>> PrepareCodedTable(ReadCodedWeight* read, const LinearLayer& layer,
+                                                    const LayerViews& tensors,
+                                                    const Context& context);
+
 // Points the matrix to scales as they are stored (F16 ones are copied as float32), after checking
 // that none is NaN or Inf, and fills the units of the layer's weight args: tensor, channel, group
 // or block.

@@ -160,6 +160,24 @@ Result<QuantizedWeight> Unpack(const LinearLayer& layer, const LayerViews& found
   return weight;
 }
 
+// The same tensors under our names, where they are not; float-quantized.
+Result<ResavedLayer> Resave(const LinearLayer& layer, const LayerViews& found) {
+  ResavedLayer resaved{.layer = layer, .tensors = {}};
+  QuantizationScheme& quantization = resaved.layer.quantization;
+  quantization.format.reset();
+  quantization.format = InferFormat(quantization);
+  FillDefaultObservers(&quantization);
+  OCTAVO_RETURN_IF_ERROR(CheckE4M3(layer, found.at("weight")));
+  OCTAVO_ASSIGN_OR_RETURN(const LayerViews tensors, OurNames(layer, found));
+  for (const auto& [suffix, view] : tensors) {
+    if (suffix == "bias") continue;
+    TensorView stored = view;
+    if (stored.shape.empty()) stored.shape = {1};
+    resaved.tensors[suffix] = Tensor::CopyOf(stored);
+  }
+  return resaved;
+}
+
 Result<Tensor> DequantizeLayer(const LinearLayer& layer, const LayerViews& tensors) {
   OCTAVO_ASSIGN_OR_RETURN(const QuantizedWeight weight, Unpack(layer, tensors));
   return Dequantize(*layer.quantization.weights, weight);
@@ -193,6 +211,7 @@ const Scheme kW8A8Fp8 = {
     .pack_input = PackInputScales,
     .stacks = SameInputScales,
     .prepare = PrepareA8,
+    .resave = Resave,
     .dequantize = DequantizeLayer,
 };
 
@@ -206,6 +225,7 @@ const Scheme kW8A16Fp8 = {
     .pack_input = nullptr,
     .stacks = nullptr,
     .prepare = PrepareA16,
+    .resave = Resave,
     .dequantize = DequantizeLayer,
 };
 

@@ -75,6 +75,11 @@ Result<CodedWeight> Read(const LinearLayer& layer, const LayerViews& tensors) {
   return CodedFromIntegers(layer, std::move(weight));
 }
 
+Result<ResavedLayer> Resave(const LinearLayer& layer, const LayerViews& tensors) {
+  OCTAVO_ASSIGN_OR_RETURN(QuantizedWeight weight, Unpack(layer, tensors));
+  return ResaveIntegers(layer, tensors.at("scales").dtype, std::move(weight));
+}
+
 Result<Tensor> DequantizeLayer(const LinearLayer& layer, const LayerViews& tensors) {
   OCTAVO_ASSIGN_OR_RETURN(const QuantizedWeight weight, Unpack(layer, tensors));
   return Dequantize(*layer.quantization.weights, weight);
@@ -109,6 +114,7 @@ const Scheme kGptq = {
     .pack_input = nullptr,
     .stacks = SameOrder,
     .prepare = Prepare,
+    .resave = Resave,
     .dequantize = DequantizeLayer,
 };
 

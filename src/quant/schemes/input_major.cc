@@ -8,6 +8,7 @@
 #include "quant/schemes/column_groups.h"
 #include "quant/schemes/common.h"
 #include "quant/schemes/input_rounding.h"
+#include "quant/schemes/int_weight.h"
 #include "tensor/convert.h"
 
 namespace octavo {
@@ -93,6 +94,22 @@ Result<QuantizedWeight> FromInputMajor(const LinearLayer& layer, const LayerView
                     layer.name, *other + half, half));
   }
   return weight;
+}
+
+Result<ResavedLayer> ResaveIntegers(const LinearLayer& layer, DType scale_dtype,
+                                    QuantizedWeight weight) {
+  ResavedLayer resaved{.layer = layer, .tensors = {}};
+  QuantizationScheme& quantization = resaved.layer.quantization;
+  const bool is_ordered = !weight.group_of_column.empty();
+  quantization.weights->actorder = is_ordered ? ActOrder::kGroup : ActOrder::kNone;
+  quantization.weights->actorder_spelling = is_ordered ? "group" : "";
+  quantization.format.reset();
+  quantization.format = InferFormat(quantization);
+  FillDefaultObservers(&quantization);
+  LinearLayer stored = resaved.layer;
+  stored.model_dtype = scale_dtype;
+  OCTAVO_ASSIGN_OR_RETURN(resaved.tensors, PackIntWeight(stored, std::move(weight)));
+  return resaved;
 }
 
 Result<CodedWeight> CodedFromIntegers(const LinearLayer& layer, QuantizedWeight weight) {

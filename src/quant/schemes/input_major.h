@@ -29,6 +29,10 @@ void DeclareScalesAndBias(const LinearLayer& layer, std::vector<DeclaredTensor>*
 Result<QuantizedWeight> FromInputMajor(const LinearLayer& layer, const LayerViews& tensors,
                                        const Tensor& codes, const Tensor& zero_points);
 
+// Scheme::resave: pack-quantized, its scales in the dtype that they have.
+Result<ResavedLayer> ResaveIntegers(const LinearLayer& layer, DType scale_dtype,
+                                    QuantizedWeight weight);
+
 // For PrepareCoded: the codes as nibbles or bytes of its own, columns sorted by group.
 Result<CodedWeight> CodedFromIntegers(const LinearLayer& layer, QuantizedWeight weight);
 

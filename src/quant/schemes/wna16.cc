@@ -22,6 +22,11 @@ Result<std::unique_ptr<PreparedLinear>> Prepare(std::span<const LinearLayer> lay
   return PrepareCoded("WNA16", ReadIntWeight, layers, tensors, options, context);
 }
 
+Result<std::unique_ptr<RowTable>> PrepareTable(const LinearLayer& layer, const LayerViews& tensors,
+                                               const Context& context) {
+  return PrepareCodedTable(ReadIntWeight, layer, tensors, context);
+}
+
 }  // namespace
 
 extern const Scheme kWna16;
@@ -34,6 +39,7 @@ const Scheme kWna16 = {
     .pack_input = nullptr,
     .stacks = nullptr,
     .prepare = Prepare,
+    .prepare_table = PrepareTable,
     .dequantize = DequantizeIntWeight,
 };
 
