@@ -2,9 +2,10 @@
 // matmul_int8/x86_avx512_vnni.cc), a part of k at a time.
 //
 // A part's weights are unpacked to bytes 0..15, in L1, once for all rows of the block; vpdpbusd
-// takes them as its unsigned operand, and the 8 that each is too large comes off with the sum of
-// the row. Sums are exact, so each part's is scaled and added to y, which the block's rows keep in
-// cache.
+// takes them as its unsigned operand. What each is too large by, 8 or more with a zero point, times
+// the sum of the row is where sums begin. They are exact; each part's is scaled and added to those
+// of the parts before, which wait in a buffer on the stack: rows of y may lie in the same lines of
+// L1.
 #include "kernels/matmul_int4/kernels.h"
 #include "kernels/x86_avx512_vnni_math.h"
 
@@ -29,6 +30,7 @@ struct Slab {
   int64_t j;
   bool last;            // y is complete
   const int32_t* rest;  // [m]: the values of k behind whole groups, or null
+  float* sums;          // [m, kColumnTile]: of the parts before, scaled
 };
 
 // `steps` steps to two groups of bytes each.
@@ -47,41 +49,64 @@ void Unpack(const uint8_t* packed, int64_t steps, uint8_t* bytes) {
   }
 }
 
-// The sums of 16 columns, scaled, into rows [i, i + Rows) of y.
+// The sums of rows [i, i + Rows) begin where what weights are too large by comes off.
 template <int Rows>
-inline __attribute__((always_inline)) void StoreResults(const Int4Block& block, int64_t i,
-                                                        const Slab& slab,
-                                                        const Lanes (&sums)[Rows][kColumnVectors]) {
+inline __attribute__((always_inline)) void Begin(const Int4Block& block, int64_t i,
+                                                 const Slab& slab,
+                                                 Lanes (&sums)[Rows][kColumnVectors]) {
   const int64_t num_parts = block.parts.count();
+#pragma GCC unroll 6
+  for (int r = 0; r < Rows; ++r) {
+    const int32_t row_sum = block.row_sums[(i + r) * num_parts + slab.index];
+    const __m512i shift = _mm512_set1_epi32(-8 * row_sum);
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumnVectors; ++v) sums[r][v] = reinterpret_cast<Lanes>(shift);
+    if (block.offsets == nullptr) continue;
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumnVectors; ++v) {
+      const int64_t column = slab.j + 16 * v;
+      const __m512i offsets =
+          _mm512_maskz_loadu_epi32(Lanes16(block.n - column),
+                                   block.offsets + slab.part.group * block.scales_stride + column);
+      sums[r][v] =
+          reinterpret_cast<Lanes>(_mm512_mullo_epi32(offsets, _mm512_set1_epi32(-row_sum)));
+    }
+  }
+}
+
+// y of 16 columns, complete but for the row's scale and the bias.
+inline void Finish(const Int4Block& block, const float* row_scale, int64_t column, __mmask16 mask,
+                   __m512 value, float* y) {
+  if (!block.scales_of_groups) value = _mm512_mul_ps(value, _mm512_set1_ps(row_scale[0]));
+  if (block.bias != nullptr)
+    value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, block.bias + column));
+  _mm512_mask_storeu_ps(y + column, mask, value);
+}
+
+// Scales the sums and adds them to those of the parts before.
+template <int Rows>
+inline __attribute__((always_inline)) void End(const Int4Block& block, int64_t i, const Slab& slab,
+                                               const Lanes (&sums)[Rows][kColumnVectors]) {
 #pragma GCC unroll 4
   for (int v = 0; v < kColumnVectors; ++v) {
     const int64_t column = slab.j + 16 * v;
     const __mmask16 mask = Lanes16(block.n - column);
-    if (mask == 0) break;
-    const int64_t at = slab.part.group * block.scales_stride + column;
-    const __m512 scales = _mm512_maskz_loadu_ps(mask, block.weight_scales + at);
-    const __m512i offsets = block.offsets == nullptr
-                                ? _mm512_set1_epi32(8)
-                                : _mm512_maskz_loadu_epi32(mask, block.offsets + at);
+    const __m512 scales = _mm512_maskz_loadu_ps(
+        mask, block.weight_scales + slab.part.group * block.scales_stride + column);
 #pragma GCC unroll 6
     for (int r = 0; r < Rows; ++r) {
-      const __m512i row_sum = _mm512_set1_epi32(block.row_sums[(i + r) * num_parts + slab.index]);
-      const __m512i shift = block.offsets == nullptr ? _mm512_slli_epi32(row_sum, 3)
-                                                     : _mm512_mullo_epi32(row_sum, offsets);
-      const __m512i exact = _mm512_sub_epi32(reinterpret_cast<__m512i>(sums[r][v]), shift);
       const float* row_scales = block.row_scales + (i + r) * block.row_scales_stride;
       __m512 scale = scales;
       if (block.scales_of_groups)
         scale = _mm512_mul_ps(scale, _mm512_set1_ps(row_scales[slab.part.group]));
-      float* y = block.y + (i + r) * block.ldy + column;
-      const __m512 before = slab.index == 0 ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, y);
-      __m512 value = _mm512_add_ps(before, _mm512_mul_ps(_mm512_cvtepi32_ps(exact), scale));
-      if (slab.last) {
-        if (!block.scales_of_groups) value = _mm512_mul_ps(value, _mm512_set1_ps(row_scales[0]));
-        if (block.bias != nullptr)
-          value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, block.bias + column));
-      }
-      _mm512_mask_storeu_ps(y, mask, value);
+      float* waiting = slab.sums + (i + r) * kColumnTile + 16 * v;
+      const __m512 sum = _mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums[r][v]));
+      __m512 value = _mm512_mul_ps(sum, scale);
+      if (slab.index != 0) value = _mm512_add_ps(_mm512_load_ps(waiting), value);
+      if (slab.last)
+        Finish(block, row_scales, column, mask, value, block.y + (i + r) * block.ldy);
+      else
+        _mm512_store_ps(waiting, value);
     }
   }
 }
@@ -91,7 +116,8 @@ void MultiplyTile(const Int4Block& block, int64_t i, const Slab& slab) {
   const int64_t k = block.parts.k;
   const int8_t* rows = block.rows + i * k + slab.part.begin;
   const uint8_t* weights = slab.weights;
-  Lanes sums[Rows][kColumnVectors] = {};
+  Lanes sums[Rows][kColumnVectors];
+  Begin<Rows>(block, i, slab, sums);
   const int64_t groups = (slab.part.end - slab.part.begin) / kValuesOfGroup;
   for (int64_t group = 0; group < groups; ++group) {
     MultiplyGroup<Rows>(
@@ -103,7 +129,7 @@ void MultiplyTile(const Int4Block& block, int64_t i, const Slab& slab) {
     MultiplyGroup<Rows>(
         weights, [&](int r) { return slab.rest[i + r]; }, sums);
   }
-  StoreResults<Rows>(block, i, slab, sums);
+  End<Rows>(block, i, slab, sums);
 }
 
 using TileFunction = void (*)(const Int4Block& block, int64_t i, const Slab& slab);
@@ -115,6 +141,7 @@ constexpr TileFunction kTileOfRows[kRowTile + 1] = {
 
 void MultiplyInt4Avx512Vnni(const Int4Block& block) {
   alignas(64) uint8_t bytes[kInt4Part * kColumnTile];
+  alignas(64) float sums[kInt4BlockRows * kColumnTile];
   int32_t rest[kInt4BlockRows] = {};
   const int64_t k = block.parts.k;
   const int64_t num_rest = k % kValuesOfGroup;
@@ -133,7 +160,8 @@ void MultiplyInt4Avx512Vnni(const Int4Block& block) {
                       .index = p,
                       .j = j,
                       .last = p + 1 == num_parts,
-                      .rest = part.end == k && num_rest != 0 ? rest : nullptr};
+                      .rest = part.end == k && num_rest != 0 ? rest : nullptr,
+                      .sums = sums};
       for (int64_t i = 0; i < block.m; i += kRowTile) {
         const int64_t left = block.m - i;
         kTileOfRows[left < kRowTile ? left : kRowTile](block, i, slab);
