@@ -29,7 +29,8 @@ void MultiplyInt4Ref(const Int4Block& block) {
         sum -= offset * block.row_sums[i * num_parts + p];
         float scale = block.weight_scales[at];
         if (block.scales_of_groups) scale *= row_scales[part.group];
-        y += static_cast<float>(sum) * scale;
+        const float scaled = static_cast<float>(sum) * scale;
+        y = p == 0 ? scaled : y + scaled;
       }
       if (!block.scales_of_groups) y *= row_scales[0];
       if (block.bias != nullptr) y += block.bias[j];

@@ -3,7 +3,7 @@
 //
 // vpmaddubsw adds two products of an unsigned and a signed byte, saturating at 16 bits: of a code
 // up to 15 and a byte the sum is at most 2 * 15 * 128, so none saturates.
-#include "kernels/matmul_int4/kernels.h"
+#include "kernels/matmul_int4/slab.h"
 #include "kernels/x86_avx2_math.h"
 
 namespace octavo {
@@ -14,21 +14,10 @@ constexpr int kRowTile = 4;
 constexpr int kColumnVectors = 2;
 constexpr int64_t kColumnTile = 8 * kColumnVectors;
 constexpr int64_t kBytesOfStep = kColumnTile * kInt4Step / 2;
-constexpr int64_t kValuesOfGroup = 4;                            // that a lane multiplies
-constexpr int64_t kBytesOfGroup = kColumnTile * kValuesOfGroup;  // unpacked
+constexpr int64_t kBytesOfGroup = kColumnTile * kInt4Group;  // unpacked
 
 // How far ahead of their use weights are asked for.
 constexpr int64_t kPrefetchBytes = 1024;
-
-// A part of the column tile that starts at column j.
-struct Slab {
-  const uint8_t* weights;  // unpacked
-  Int4Part part;
-  int64_t index;  // of the part
-  int64_t j;
-  bool last;            // y is complete
-  const int32_t* rest;  // [m]: the values of k behind whole groups, or null
-};
 
 inline __m256i Load(const uint8_t* bytes) {
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(bytes));
@@ -72,7 +61,7 @@ inline __attribute__((always_inline)) void MultiplyGroup(const uint8_t* weights,
   }
 }
 
-// The sums of 8 columns of row i, scaled, into y.
+// Scales the sums of 8 columns of row i and adds them to those of the parts before.
 inline void StoreResult(const Int4Block& block, int64_t i, int64_t column, const Slab& slab,
                         __m256i sum) {
   const __m256i mask = FirstLanes(block.n - column);
@@ -86,15 +75,14 @@ inline void StoreResult(const Int4Block& block, int64_t i, int64_t column, const
   __m256 scale = _mm256_maskload_ps(block.weight_scales + at, mask);
   if (block.scales_of_groups)
     scale = _mm256_mul_ps(scale, _mm256_set1_ps(row_scales[slab.part.group]));
-  float* y = block.y + i * block.ldy + column;
-  const __m256 before = slab.index == 0 ? _mm256_setzero_ps() : _mm256_maskload_ps(y, mask);
-  __m256 value = _mm256_add_ps(before, _mm256_mul_ps(_mm256_cvtepi32_ps(exact), scale));
-  if (slab.last) {
-    if (!block.scales_of_groups) value = _mm256_mul_ps(value, _mm256_set1_ps(row_scales[0]));
-    if (block.bias != nullptr)
-      value = _mm256_add_ps(value, _mm256_maskload_ps(block.bias + column, mask));
-  }
-  _mm256_maskstore_ps(y, mask, value);
+  float* waiting = slab.sums + i * kColumnTile + column - slab.j;
+  __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(exact), scale);
+  if (slab.index != 0) value = _mm256_add_ps(_mm256_load_ps(waiting), value);
+  if (!slab.last) return _mm256_store_ps(waiting, value);
+  if (!block.scales_of_groups) value = _mm256_mul_ps(value, _mm256_set1_ps(row_scales[0]));
+  if (block.bias != nullptr)
+    value = _mm256_add_ps(value, _mm256_maskload_ps(block.bias + column, mask));
+  _mm256_maskstore_ps(block.y + i * block.ldy + column, mask, value);
 }
 
 template <int Rows>
@@ -104,12 +92,12 @@ void MultiplyTile(const Int4Block& block, int64_t i, const Slab& slab) {
   const uint8_t* weights = slab.weights;
   __m256i sums[Rows][kColumnVectors] = {};
   int32_t four[Rows];
-  const int64_t groups = (slab.part.end - slab.part.begin) / kValuesOfGroup;
+  const int64_t groups = (slab.part.end - slab.part.begin) / kInt4Group;
   for (int64_t group = 0; group < groups; ++group) {
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) __builtin_memcpy(four + r, rows + r * k, sizeof(four[r]));
     MultiplyGroup<Rows>(weights, four, sums);
-    rows += kValuesOfGroup;
+    rows += kInt4Group;
     weights += kBytesOfGroup;
   }
   if (slab.rest != nullptr) {
@@ -132,32 +120,9 @@ constexpr TileFunction kTileOfRows[kRowTile + 1] = {nullptr, MultiplyTile<1>, Mu
 }  // namespace
 
 void MultiplyInt4Avx2(const Int4Block& block) {
-  alignas(32) uint8_t bytes[kInt4Part * kColumnTile];
-  int32_t rest[kInt4BlockRows] = {};
-  const int64_t k = block.parts.k;
-  const int64_t num_rest = k % kValuesOfGroup;
-  for (int64_t i = 0; i < block.m; ++i) {
-    __builtin_memcpy(rest + i, block.rows + (i + 1) * k - num_rest, static_cast<size_t>(num_rest));
-  }
-  const int64_t num_parts = block.parts.count();
-  for (int64_t j = 0; j < block.n; j += kColumnTile) {
-    const uint8_t* packed = block.weights + j * block.steps() * kInt4Step / 2;
-    for (int64_t p = 0; p < num_parts; ++p) {
-      const Int4Part part = block.parts.At(p);
-      const int64_t steps = (part.end - part.begin + kInt4Step - 1) / kInt4Step;
-      Unpack(packed + part.begin / kInt4Step * kBytesOfStep, steps, bytes);
-      const Slab slab{.weights = bytes,
-                      .part = part,
-                      .index = p,
-                      .j = j,
-                      .last = p + 1 == num_parts,
-                      .rest = part.end == k && num_rest != 0 ? rest : nullptr};
-      for (int64_t i = 0; i < block.m; i += kRowTile) {
-        const int64_t left = block.m - i;
-        kTileOfRows[left < kRowTile ? left : kRowTile](block, i, slab);
-      }
-    }
-  }
+  ForEachSlab<kColumnTile, kRowTile>(block, Unpack, [&](int64_t i, int64_t rows, const Slab& slab) {
+    kTileOfRows[rows](block, i, slab);
+  });
 }
 
 }  // namespace octavo

@@ -6,7 +6,7 @@
 // the sum of the row is where sums begin. They are exact; each part's is scaled and added to those
 // of the parts before, which wait in a buffer on the stack: rows of y may lie in the same lines of
 // L1.
-#include "kernels/matmul_int4/kernels.h"
+#include "kernels/matmul_int4/slab.h"
 #include "kernels/x86_avx512_vnni_math.h"
 
 namespace octavo {
@@ -16,22 +16,10 @@ namespace {
 constexpr int kRowTile = 6;
 constexpr int64_t kColumnTile = 16 * kColumnVectors;
 constexpr int64_t kBytesOfStep = kColumnTile * kInt4Step / 2;
-constexpr int64_t kValuesOfGroup = 4;                            // that a lane multiplies
-constexpr int64_t kBytesOfGroup = kColumnTile * kValuesOfGroup;  // unpacked
+constexpr int64_t kBytesOfGroup = kColumnTile * kInt4Group;  // unpacked
 
 // How far ahead of their use weights are asked for.
 constexpr int64_t kPrefetchBytes = 4096;
-
-// A part of the column tile that starts at column j.
-struct Slab {
-  const uint8_t* weights;  // unpacked
-  Int4Part part;
-  int64_t index;  // of the part
-  int64_t j;
-  bool last;            // y is complete
-  const int32_t* rest;  // [m]: the values of k behind whole groups, or null
-  float* sums;          // [m, kColumnTile]: of the parts before, scaled
-};
 
 // `steps` steps to two groups of bytes each.
 void Unpack(const uint8_t* packed, int64_t steps, uint8_t* bytes) {
@@ -118,11 +106,11 @@ void MultiplyTile(const Int4Block& block, int64_t i, const Slab& slab) {
   const uint8_t* weights = slab.weights;
   Lanes sums[Rows][kColumnVectors];
   Begin<Rows>(block, i, slab, sums);
-  const int64_t groups = (slab.part.end - slab.part.begin) / kValuesOfGroup;
+  const int64_t groups = (slab.part.end - slab.part.begin) / kInt4Group;
   for (int64_t group = 0; group < groups; ++group) {
     MultiplyGroup<Rows>(
         weights, [&](int r) { return LoadFour(rows + r * k); }, sums);
-    rows += kValuesOfGroup;
+    rows += kInt4Group;
     weights += kBytesOfGroup;
   }
   if (slab.rest != nullptr) {
@@ -140,34 +128,9 @@ constexpr TileFunction kTileOfRows[kRowTile + 1] = {
 }  // namespace
 
 void MultiplyInt4Avx512Vnni(const Int4Block& block) {
-  alignas(64) uint8_t bytes[kInt4Part * kColumnTile];
-  alignas(64) float sums[kInt4BlockRows * kColumnTile];
-  int32_t rest[kInt4BlockRows] = {};
-  const int64_t k = block.parts.k;
-  const int64_t num_rest = k % kValuesOfGroup;
-  for (int64_t i = 0; i < block.m; ++i) {
-    __builtin_memcpy(rest + i, block.rows + (i + 1) * k - num_rest, static_cast<size_t>(num_rest));
-  }
-  const int64_t num_parts = block.parts.count();
-  for (int64_t j = 0; j < block.n; j += kColumnTile) {
-    const uint8_t* packed = block.weights + j * block.steps() * kInt4Step / 2;
-    for (int64_t p = 0; p < num_parts; ++p) {
-      const Int4Part part = block.parts.At(p);
-      const int64_t steps = (part.end - part.begin + kInt4Step - 1) / kInt4Step;
-      Unpack(packed + part.begin / kInt4Step * kBytesOfStep, steps, bytes);
-      const Slab slab{.weights = bytes,
-                      .part = part,
-                      .index = p,
-                      .j = j,
-                      .last = p + 1 == num_parts,
-                      .rest = part.end == k && num_rest != 0 ? rest : nullptr,
-                      .sums = sums};
-      for (int64_t i = 0; i < block.m; i += kRowTile) {
-        const int64_t left = block.m - i;
-        kTileOfRows[left < kRowTile ? left : kRowTile](block, i, slab);
-      }
-    }
-  }
+  ForEachSlab<kColumnTile, kRowTile>(block, Unpack, [&](int64_t i, int64_t rows, const Slab& slab) {
+    kTileOfRows[rows](block, i, slab);
+  });
 }
 
 }  // namespace octavo

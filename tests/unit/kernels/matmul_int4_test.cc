@@ -72,7 +72,8 @@ struct Problem {
             sum += q[At(i * form.k + l)] * WeightAt(j, l);
           float scale = scales[At(j * units + part.begin / group)];
           if (form.input_group != 0) scale *= row_scales[At(i * input_groups() + part.group)];
-          y += static_cast<float>(sum) * scale;
+          const float scaled = static_cast<float>(sum) * scale;
+          y = p == 0 ? scaled : y + scaled;
         }
         if (form.input_group == 0) y *= row_scales[At(i)];
         if (!bias.empty()) y += bias[At(j)];
@@ -168,6 +169,17 @@ TEST(MatmulInt4, ExtremesDoNotOverflow) {
       });
     }
   }
+}
+
+// Zeros keep the sign that their scale gives them.
+TEST(MatmulInt4, RowsOfZeros) {
+  Rng rng(65);
+  Problem problem(rng, {.m = 2, .n = 70, .k = 96, .group = 96});
+  std::fill(problem.q.begin(), problem.q.end(), int8_t{0});
+  problem.Solve();
+  ForEachKernel(Int4MatmulKernels(), [&](const Int4MatmulKernel& kernel) {
+    ExpectSameBits(problem.Run(kernel.isa, 1), problem.expected);
+  });
 }
 
 TEST(MatmulInt4, NanScaleGivesNan) {
