@@ -51,8 +51,7 @@ class LoadedModel {
   Checkpoint checkpoint_;
   std::optional<QuantizationConfig> quantization_;
   Model model_;
-  TensorNameSet
-      online_tensors_;  // read by LoadOnline, not by the modules that they are named after
+  TensorNameSet online_tensors_;  // what LoadOnline took
   PrepareOptions prepare_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <vector>
 
 #include "quant/kv_cache.h"
@@ -148,9 +147,9 @@ Result<TensorNameSet> LoadOnline(const QuantizationConfig& config, const Checkpo
   OCTAVO_RETURN_IF_ERROR(LoadTransforms(config, checkpoint, model, &used));
   for (Block& block : model->blocks) {
     if (!block.cache_quantization) continue;
-    OCTAVO_RETURN_IF_ERROR(CheckAttention(block.cache_quantization, "kv_cache_scheme"));
     OCTAVO_RETURN_IF_ERROR(
-        CheckAttention(block.query_quantization, block.attention + ".input_activations"));
+        CheckAttention(block.query_quantization, "input_activations of " + block.attention));
+    OCTAVO_RETURN_IF_ERROR(CheckAttention(block.cache_quantization, "kv_cache_scheme"));
     ForgetOutputOfProjections(block.cache_quantization, &block.qkv);
     OCTAVO_RETURN_IF_ERROR(LoadScales(checkpoint, model->spec, &block, &used, context));
   }
