@@ -13,6 +13,7 @@ io text kernels
 quant
 model
 convert runtime
+inspect
 eval
 compress
 api server

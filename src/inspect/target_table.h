@@ -1,0 +1,18 @@
+// Tables of where a checkpoint runs: a verdict for each engine and machine, and what is to be known
+// about it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "inspect/engine.h"
+#include "inspect/table.h"
+
+namespace octavo {
+
+// "targets": machines by engines, with numbers of findings; "findings": engine, outcome and what
+// happens, what to do, where that is written; "rows": which row of each engine's decision table
+// takes the layers.
+std::vector<Table> TargetTables(std::span<const Subject> subjects, const ModelFacts& facts);
+
+}  // namespace octavo
