@@ -97,8 +97,9 @@ struct Units {
 
 Units UnitsOf(const CodedMatrix& w, int64_t smallest) {
   if (w.unit_columns >= w.k) return {62, 0};
-  if ((w.unit_columns & (w.unit_columns - 1)) == 0) return {__builtin_ctzll(w.unit_columns), 0};
-  return {__builtin_ctzll(smallest), smallest};
+  const bool power_of_two = (w.unit_columns & (w.unit_columns - 1)) == 0;
+  const auto columns = static_cast<uint64_t>(power_of_two ? w.unit_columns : smallest);
+  return {__builtin_ctzll(columns), power_of_two ? 0 : smallest};
 }
 
 // The scales of some columns of a row of w, and scale * zero point, with zeros behind.
