@@ -16,6 +16,7 @@ src/quant/schemes       src/quant/schemes/schemes.inc      common
 src/quant/foreign       src/quant/foreign/foreign.inc      foreign_format
 src/quant/observers     src/quant/observers/observers.inc  observer activation_observer
 src/model/arch          src/model/arch/archs.inc           config_reader llama_names rope_reader
+src/inspect/engines     src/inspect/engines/engines.inc    declared_kind
 src/compress/modifiers  src/compress/modifiers.inc         cholesky gptq_solver quantization_settings smooth_mappings smooth_scales
 '
 

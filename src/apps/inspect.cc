@@ -1,10 +1,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "apps/command.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "compress/calibration_data.h"
+#include "compress/estimate.h"
+#include "compress/plan.h"
+#include "compress/recipe.h"
+#include "inspect/compare_schemes.h"
+#include "inspect/fused_scales.h"
 #include "inspect/inspection.h"
 #include "inspect/layer_table.h"
 #include "inspect/target_table.h"
@@ -15,7 +23,10 @@ namespace {
 
 struct Options {
   std::string model;
+  std::string recipe;
+  std::string calibration;
   std::string why;
+  bool compare_schemes = false;
   bool layers = false;
   bool json = false;
 };
@@ -26,6 +37,7 @@ Result<std::vector<Table>> MakeTables(const Options& options, const Inspection& 
     OCTAVO_ASSIGN_OR_RETURN(const InspectedModule* module, inspection.Find(options.why));
     return std::vector<Table>{WhyTable(*module)};
   }
+  if (options.compare_schemes) return std::vector<Table>{CompareSchemesTable(inspection)};
   std::vector<Table> tables = {SummaryTable(inspection)};
   if (options.layers) tables.push_back(LayersTable(inspection));
   if (!inspection.problems.empty()) tables.push_back(ProblemTable(inspection.problems));
@@ -38,6 +50,61 @@ Result<std::vector<Table>> MakeTables(const Options& options, const Inspection& 
   return tables;
 }
 
+// ---- before quantizing -------------------------------------------------------------------------
+
+// The samples, or as many tokens as there would be at most, where a recipe needs some and no file
+// was named.
+Result<Dataset> CalibrationOf(const QuantizeOptions& options, const QuantizationPlan& plan) {
+  if (!plan.needs_data() || !options.calibration.empty()) return ReadCalibration(options, plan);
+  Dataset assumed;
+  assumed.tokens = options.dataset.num_samples * options.dataset.max_length;
+  return assumed;
+}
+
+Table EstimateTable(const Estimate& estimate, const Dataset& dataset) {
+  const int64_t mib = estimate.memory_bytes >> 20;
+  return {
+      .key = "estimate",
+      .title = "What quantize will take, about",
+      .columns = {{"seconds", "time", true},
+                  {"memory_bytes", "memory", true},
+                  {"output_bytes", "output", true},
+                  {"work_bytes", "disk beside it", true},
+                  {"tokens", "calibration tokens", true}},
+      .rows = {{Cell(estimate.seconds, fmt::format("{:.0f} s", estimate.seconds)),
+                Cell(estimate.memory_bytes, fmt::format("{} MiB", mib)),
+                BytesCell(estimate.output_bytes), BytesCell(estimate.work_bytes), dataset.tokens}}};
+}
+
+struct Planned {
+  Inspection inspection;
+  Table estimate;
+};
+
+// What quantize would make of the model, and what that would take.
+Result<Planned> InspectRecipe(const Options& options, const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.recipe, int64_t{16} << 20));
+  OCTAVO_ASSIGN_OR_RETURN(const Recipe recipe, ParseRecipe(text, options.recipe, context.log));
+  OCTAVO_ASSIGN_OR_RETURN(const auto source,
+                          LoadModel(options.model, {.prepare = {}, .load_blocks = false}, context));
+  OCTAVO_ASSIGN_OR_RETURN(QuantizationPlan plan, MakePlan(*source, recipe, context.log));
+  QuantizeOptions quantize;
+  quantize.model = options.model;
+  quantize.calibration = options.calibration;
+  OCTAVO_ASSIGN_OR_RETURN(const Dataset dataset, CalibrationOf(quantize, plan));
+  int64_t bytes = 0;
+  for (const PlannedTensor& tensor : plan.tensors)
+    bytes += Elements(tensor.shape) * DTypeBytes(tensor.dtype);
+  OCTAVO_ASSIGN_OR_RETURN(const Estimate estimate,
+                          EstimateQuantization(quantize, plan, dataset, bytes, context));
+  plan.target.head_is_embedding = source->model().head_is_embedding && !plan.unties_head;
+  return Planned{
+      InspectPlan(std::move(plan.target), std::move(plan.config), std::move(plan.tensors)),
+      EstimateTable(estimate, dataset)};
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
 void PrintTables(const std::vector<Table>& tables, bool json) {
   if (json) return Print(WriteJson(TablesJson(tables), {.indent = 2}) + "\n");
   std::string text;
@@ -46,28 +113,72 @@ void PrintTables(const std::vector<Table>& tables, bool json) {
 }
 
 // Whether the checkpoint would load; what keeps it from that was printed.
-Status Verdict(const std::string& model, const Inspection& inspection) {
+Status WhetherItLoads(const std::string& model, const Inspection& inspection) {
   const auto errors = std::count_if(inspection.problems.begin(), inspection.problems.end(),
                                     [](const Problem& problem) { return problem.is_error(); });
   if (errors == 0) return OkStatus();
-  return InvalidArgument(
-      fmt::format("{}: {} problems keep it from being loaded, listed above", model, errors));
+  return InvalidArgument(fmt::format("{}: {} {} from being loaded (octavo inspect lists all)",
+                                     model, errors,
+                                     errors == 1 ? "problem keeps it" : "problems keep it"));
 }
 
 Status Run(const Options& options, const Context& context) {
+  if (!options.recipe.empty()) {
+    OCTAVO_ASSIGN_OR_RETURN(const Planned planned, InspectRecipe(options, context));
+    OCTAVO_ASSIGN_OR_RETURN(std::vector<Table> tables,
+                            MakeTables(options, planned.inspection, context));
+    tables.push_back(planned.estimate);
+    PrintTables(tables, options.json);
+    return OkStatus();
+  }
   OCTAVO_ASSIGN_OR_RETURN(const Inspection inspection, InspectCheckpoint(options.model, context));
   OCTAVO_ASSIGN_OR_RETURN(const std::vector<Table> tables,
                           MakeTables(options, inspection, context));
   PrintTables(tables, options.json);
-  return Verdict(options.model, inspection);
+  return WhetherItLoads(options.model, inspection);
 }
 
 CommandBody Add(CLI::App& app) {
-  app.description("What a checkpoint holds, why each layer runs as it does, and where it can run");
+  app.description(
+      "What a checkpoint holds, why each layer runs as it does, what is wrong with it, and which "
+      "engines run it where");
+  app.footer(
+      "Examples:\n"
+      "  octavo inspect model-w8a8                                       (any checkpoint, "
+      "quantized "
+      "or not)\n"
+      "  octavo inspect model-w8a8 --why model.layers.0.mlp.down_proj    (each scheme, and why "
+      "not)\n"
+      "  octavo inspect model --recipe recipe.yaml                       (before quantizing: a dry "
+      "run)\n"
+      "  octavo inspect model --compare-schemes                          (which preset? sizes and "
+      "hardware)\n\n"
+      "The first table has a row for each scheme and shape; its sizes add up to the files'. "
+      "bits/weight counts scales\nand zero points, not biases.\n"
+      "\"Where it runs\" says for each machine: native, as declared; fallback, otherwise than "
+      "declared, and how; refused,\nwith the engine's message and the remedy (=>); unknown, where "
+      "no rule is known. Numbers lead to the list below.\n"
+      "Nothing is loaded: headers and scales are read, and FP8 codes where engines merge scales. "
+      "Tensors that are\nmissing, surplus or of a wrong shape or type are all listed, and the exit "
+      "code is then 1.\n"
+      "Accuracy is not measured here, with --compare-schemes neither: octavo compare does that.");
   auto options = std::make_shared<Options>();
   app.add_option("model", options->model, "The checkpoint folder")->required();
-  app.add_flag("--layers", options->layers, "Also a row for each layer");
-  app.add_option("--why", options->why, "For one layer: every scheme, and why it does not match");
+  app.add_flag("--layers", options->layers, "Also a row for each module");
+  auto* why =
+      app.add_option("--why", options->why,
+                     "For one layer: every scheme down to its own, and why it is not theirs");
+  auto* recipe = app.add_option("--recipe", options->recipe,
+                                "Instead of the model, what quantize would make of it by this "
+                                "recipe, with time and memory");
+  app.add_option("--calibration", options->calibration,
+                 "For the estimate of --recipe: the calibration data; without it, 512 samples of "
+                 "2048 tokens")
+      ->needs(recipe);
+  app.add_flag("--compare-schemes", options->compare_schemes,
+               "Every preset for this model: bytes, bits per weight, and where it would run")
+      ->excludes(recipe)
+      ->excludes(why);
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) { return Run(*options, context); };
 }

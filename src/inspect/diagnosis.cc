@@ -35,8 +35,7 @@ class Doctor {
   explicit Doctor(const Inspection& inspection) : inspection_(inspection) {
     for (const PlannedTensor& tensor : inspection.tensors) {
       if (inspection.online_tensors.contains(tensor.name)) continue;
-      const size_t dot = tensor.name.rfind('.');
-      tensors_[tensor.name.substr(0, dot)].push_back(&tensor);
+      tensors_[ModuleOfTensor(tensor.name)].push_back(&tensor);
     }
   }
 

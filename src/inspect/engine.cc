@@ -1,6 +1,7 @@
 #include "inspect/engine.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <tuple>
 
@@ -26,9 +27,9 @@ constexpr Machine kMachines[] = {
     {"Hopper (SM90)", 90},
     {"Blackwell data centre (SM100)", 100},
     {"Blackwell workstation (SM120)", 120},
-    {"CPU, AVX2", 0, CpuLevel::kAvx2},
-    {"CPU, AVX-512", 0, CpuLevel::kAvx512},
-    {"CPU, AMX", 0, CpuLevel::kAmx},
+    {"CPU AVX2", 0, CpuLevel::kAvx2},
+    {"CPU AVX-512", 0, CpuLevel::kAvx512},
+    {"CPU AMX", 0, CpuLevel::kAmx},
 };
 
 // The config's patterns, as engines read them.
@@ -116,6 +117,10 @@ Subject SubjectOf(ModuleKind kind, std::span<const LinearLayer> layers) {
   return subject;
 }
 
+bool IsRefusal(const Finding& finding) {
+  return finding.outcome == Outcome::kRefused;
+}
+
 // Findings that say the same are one.
 void AddFindings(std::vector<Finding> found, const std::string& where, Verdict* verdict) {
   for (Finding& finding : found) {
@@ -200,6 +205,9 @@ Verdict JudgeAll(const Engine& engine, const Machine& machine, std::span<const S
     if (!judgement.row.empty() &&
         std::find(verdict.rows.begin(), verdict.rows.end(), judgement.row) == verdict.rows.end())
       verdict.rows.push_back(std::move(judgement.row));
+    // What would happen to a layer that is refused never does.
+    if (std::any_of(judgement.findings.begin(), judgement.findings.end(), IsRefusal))
+      std::erase_if(judgement.findings, std::not_fn(IsRefusal));
     AddFindings(std::move(judgement.findings), subject.name, &verdict);
   }
   AddFindings(engine.judge_model(facts, machine), "", &verdict);

@@ -67,7 +67,7 @@ class ModuleLister {
 
   void AddTensor(const PlannedTensor& tensor) {
     const bool online = inspection_.online_tensors.contains(tensor.name);
-    const std::string name = tensor.name.substr(0, tensor.name.rfind('.'));
+    const std::string name = ModuleOfTensor(tensor.name);
     auto found = index_.find(online ? std::string(kOnlineName) : name);
     if (found == index_.end()) {
       Add(online ? ModuleKind::kOnline : ModuleKind::kUnknown,
@@ -110,6 +110,11 @@ Status OpenModel(const Context& context, Inspection* inspection) {
 }
 
 }  // namespace
+
+std::string ModuleOfTensor(std::string_view tensor) {
+  const size_t dot = tensor.rfind('.');
+  return dot == std::string_view::npos ? "(no module)" : std::string(tensor.substr(0, dot));
+}
 
 double InspectedModule::bits_per_weight() const {
   if (layer == nullptr) return 0;

@@ -50,6 +50,9 @@ struct Inspection {
   Result<const InspectedModule*> Find(std::string_view name) const;
 };
 
+// "model.norm" of "model.norm.weight"; "(no module)" of a name of one word.
+std::string ModuleOfTensor(std::string_view tensor);
+
 // A checkpoint folder, of which headers and small scales are read. An error only where nothing can
 // be said at all: no weights, a config that cannot be read, an unknown architecture; everything
 // else is among the problems.

@@ -8,17 +8,19 @@ namespace {
 
 Judgement Judge(const Subject& subject, const Machine&) {
   Judgement judgement;
-  LinearLayer layer;
-  layer.name = subject.name;
-  layer.quantization = *subject.declared;
-  const auto scheme = SelectScheme(layer);
-  if (!scheme.ok()) {
-    judgement.Add(Outcome::kRefused, scheme.status().message(), "", "inference-schemes 1.8");
-    return judgement;
+  const Scheme* scheme = nullptr;
+  for (const int64_t n : subject.n) {
+    const auto selected = SelectScheme(
+        {.name = subject.name, .n = n, .k = subject.k, .quantization = *subject.declared});
+    if (!selected.ok()) {
+      judgement.Add(Outcome::kRefused, selected.status().message(), "", "inference-schemes 1.8");
+      return judgement;
+    }
+    scheme = *selected;
   }
-  judgement.row = (*scheme)->name;
+  judgement.row = scheme->name;
   if (subject.kind == ModuleKind::kEmbedding && subject.declared->weights &&
-      (*scheme)->prepare_table == nullptr)
+      scheme->prepare_table == nullptr)
     judgement.Add(Outcome::kRefused, "an embedding of this scheme cannot be looked up",
                   "ignore the embedding", "inference-schemes 1.4");
   return judgement;
