@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "compress/pipeline.h"
 #include "compress/recipe.h"
 #include "compress/report.h"
+#include "quant/args.h"
 
 namespace octavo {
 
@@ -32,6 +34,7 @@ Result<Recipe> ReadRecipe(const Options& options, Logger& log) {
   if (options.recipe.empty()) {
     RecipeFlags flags = options.flags;
     flags.gptq = options.method == "gptq";
+    flags.awq = options.method == "awq";
     return MakeRecipe(flags, log);
   }
   OCTAVO_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.recipe, int64_t{16} << 20));
@@ -90,15 +93,22 @@ CommandBody Add(CLI::App& app) {
   app.add_option("-o,--output", options->out, "The folder to make")->required();
   auto* recipe = app.add_option("--recipe", options->recipe, "A recipe in llm-compressor's YAML");
   app.add_option("--scheme", options->flags.scheme,
-                 "A preset instead of a recipe: W8A8 (also called INT8)")
+                 fmt::format("A preset instead of a recipe: {}", fmt::join(PresetNames(), ", ")))
       ->excludes(recipe);
+  app.add_option("--group-size", options->flags.group_size,
+                 "Weights that share a scale, where the preset's 128 does not divide the model's "
+                 "sizes")
+      ->excludes(recipe)
+      ->check(CLI::PositiveNumber);
   app.add_option("--smoothquant", options->flags.smoothquant,
                  "Smooth activations first, with this strength (0.8 is usual)")
       ->excludes(recipe)
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--method", options->method, "How weights are rounded: gptq or rtn (to nearest)")
+  app.add_option("--method", options->method,
+                 "How weights are rounded: gptq, awq (to nearest, after a search for scales) or "
+                 "rtn (to nearest)")
       ->excludes(recipe)
-      ->check(CLI::IsMember({"gptq", "rtn"}))
+      ->check(CLI::IsMember({"gptq", "awq", "rtn"}))
       ->capture_default_str();
   app.add_option("--ignore", options->flags.ignore, "Layers to leave alone: names or re:patterns")
       ->excludes(recipe)

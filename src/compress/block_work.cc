@@ -1,6 +1,7 @@
 #include "compress/block_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels/gram/gram.h"
@@ -33,6 +34,14 @@ void InputStatistics::Add(const Rows& x, const StatisticsNeeds& needs, const Con
         sum_of_squares[j] += static_cast<double>(values[j]) * static_cast<double>(values[j]);
     }
   }
+  if (needs.mean_magnitude) {
+    sum_of_magnitudes.resize(k, 0.0);
+    for (int64_t row = 0; row < x.m; ++row) {
+      const float* values = x.data + row * x.stride;
+      for (size_t j = 0; j < k; ++j)
+        sum_of_magnitudes[j] += static_cast<double>(std::fabs(values[j]));
+    }
+  }
   tokens += x.m;
 }
 
@@ -52,6 +61,8 @@ void InputStatistics::DivideInput(std::span<const float> s) {
     const auto divided_by = static_cast<double>(s[j]);
     sum_of_squares[j] /= divided_by * divided_by;
   }
+  for (size_t j = 0; j < sum_of_magnitudes.size(); ++j)
+    sum_of_magnitudes[j] /= static_cast<double>(s[j]);
   if (hessian.empty()) return;
   const std::span<float> h = hessian.mutable_data<float>();
   for (size_t i = 0; i < s.size(); ++i) {

@@ -20,18 +20,22 @@ namespace octavo {
 
 // What a modifier wants to know of the inputs of linear layers.
 struct StatisticsNeeds {
-  bool channel_range = false;  // smallest and largest value of each input channel
-  bool hessian = false;        // sum over tokens of 2 x^T x
-  bool mean_square = false;    // of each input channel
+  bool channel_range = false;   // smallest and largest value of each input channel
+  bool hessian = false;         // sum over tokens of 2 x^T x
+  bool mean_square = false;     // of each input channel
+  bool mean_magnitude = false;  // likewise
   // The samples one by one, as the modifiers leave the input: takes a pass of its own.
   bool input_samples = false;
 
   // All false: no calibration data is needed.
-  bool any() const { return channel_range || hessian || mean_square || input_samples; }
+  bool any() const {
+    return channel_range || hessian || mean_square || mean_magnitude || input_samples;
+  }
   StatisticsNeeds& operator|=(const StatisticsNeeds& other) {
     channel_range |= other.channel_range;
     hessian |= other.hessian;
     mean_square |= other.mean_square;
+    mean_magnitude |= other.mean_magnitude;
     input_samples |= other.input_samples;
     return *this;
   }
@@ -40,10 +44,11 @@ struct StatisticsNeeds {
 // Of the input that a group of layers shares, over all calibration tokens.
 struct InputStatistics {
   int64_t tokens = 0;
-  std::vector<float> minimum, maximum;  // [k]; empty when not asked for
-  Tensor hessian;                       // F32 [k, k]; empty when not asked for
-  std::vector<double> sum_of_squares;   // [k]; empty when not asked for
-  std::vector<float> divisor;           // [k], what DivideInput divided by so far; empty: nothing
+  std::vector<float> minimum, maximum;    // [k]; empty when not asked for
+  Tensor hessian;                         // F32 [k, k]; empty when not asked for
+  std::vector<double> sum_of_squares;     // [k]; empty when not asked for
+  std::vector<double> sum_of_magnitudes;  // likewise
+  std::vector<float> divisor;             // [k], what DivideInput divided by so far; empty: nothing
 
   void Add(const Rows& x, const StatisticsNeeds& needs, const Context& context);
   // After the last Add, before anything is read: the Hessian is added up as one triangle.

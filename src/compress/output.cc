@@ -14,6 +14,7 @@
 #include "io/passive_files.h"
 #include "quant/scheme.h"
 #include "tensor/convert.h"
+#include "tensor/small_floats.h"
 
 namespace octavo {
 
@@ -67,7 +68,20 @@ Status CheckFinite(const std::string& name, const TensorView& view) {
   return OkStatus();
 }
 
+// Scales of one byte, E4M3 or E8M0 (whose bytes are U8): neither NaN nor, where the format has it,
+// zero.
+Status CheckByteScales(const std::string& name, const TensorView& view) {
+  const bool e4m3 = view.dtype == DType::kF8E4M3;
+  for (int64_t i = 0; i < view.elements(); ++i) {
+    const auto bits = static_cast<uint8_t>(view.bytes[i]);
+    const float value = e4m3 ? FloatFromE4M3(bits) : FloatFromE8M0(bits);
+    if (std::isnan(value) || value == 0) return Internal(fmt::format("{} holds {}", name, value));
+  }
+  return OkStatus();
+}
+
 Status CheckScales(const std::string& name, const TensorView& view) {
+  if (!IsFloat(view.dtype)) return CheckByteScales(name, view);
   OCTAVO_RETURN_IF_ERROR(CheckFinite(name, view));
   OCTAVO_ASSIGN_OR_RETURN(const Tensor values, ToFloatTensor(view));
   for (float value : values.data<float>()) {

@@ -23,15 +23,10 @@ const ModifierClass* const kModifierClasses[] = {
 #undef OCTAVO_MODIFIER
 
 // The library's classes that are not here yet.
-constexpr std::string_view kLibraryModifiers[] = {"AWQModifier",
-                                                  "AutoRoundModifier",
-                                                  "ConstantPruningModifier",
-                                                  "MagnitudePruningModifier",
-                                                  "QuIPModifier",
-                                                  "REAPPruningModifier",
-                                                  "SparseGPTModifier",
-                                                  "SpinQuantModifier",
-                                                  "WandaPruningModifier"};
+constexpr std::string_view kLibraryModifiers[] = {
+    "AutoRoundModifier", "ConstantPruningModifier", "MagnitudePruningModifier",
+    "QuIPModifier",      "REAPPruningModifier",     "SparseGPTModifier",
+    "SpinQuantModifier", "WandaPruningModifier"};
 
 constexpr std::string_view kStageSuffix = "_stage";
 constexpr std::string_view kGroupSuffix = "_modifiers";
@@ -109,6 +104,8 @@ class Reader {
                       const std::string& where) {
     OCTAVO_ASSIGN_OR_RETURN(const ModifierClass* modifier_class, FindClass(class_name, where));
     Value settings = given.is_null() ? Value::MakeObject() : given;
+    if (class_name == "AWQModifier" && settings.is_object() && HasQuantizationFields(settings))
+      return ReadFormerAwq(group, settings, where);
     // A GPTQModifier that says nothing of schemes works by those of an earlier modifier.
     if (class_name == "GPTQModifier" && settings.is_object() && !HasQuantizationFields(settings)) {
       for (const auto& [key, value] : earlier_schemes_.as_object()) settings.Set(key, value);
@@ -129,6 +126,23 @@ class Reader {
     recipe_.modifiers.push_back(std::move(modifier));
     recipe_.groups.push_back(group);
     return OkStatus();
+  }
+
+  // Older releases let an AWQModifier quantize too: that is a QuantizationModifier right behind it.
+  Status ReadFormerAwq(const std::string& group, const Value& settings, const std::string& where) {
+    Value transform = Value::MakeObject();
+    Value quantization = Value::MakeObject();
+    const std::vector<std::string> keys = QuantizationKeys();
+    for (const auto& [key, value] : settings.as_object()) {
+      const bool common = key == "requires_calibration_data";
+      const bool quantizes = !common && std::find(keys.begin(), keys.end(), key) != keys.end();
+      (quantizes ? quantization : transform).Set(key, value);
+    }
+    log_.Warning(where +
+                 ".AWQModifier: what it says of schemes is taken as a QuantizationModifier behind "
+                 "it");
+    OCTAVO_RETURN_IF_ERROR(ReadModifier(group, "AWQModifier", transform, where));
+    return ReadModifier(group, "QuantizationModifier", quantization, where);
   }
 
   Logger& log_;
@@ -188,9 +202,22 @@ Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
     modifiers.Set("SmoothQuantModifier", std::move(smooth));
   }
   Value quantization;
-  quantization.Set("targets", Value::Array{"Linear"});
   quantization.Set("ignore", Value::Array(flags.ignore.begin(), flags.ignore.end()));
-  quantization.Set("scheme", flags.scheme);
+  if (flags.group_size) {
+    OCTAVO_ASSIGN_OR_RETURN(QuantizationScheme scheme, PresetScheme(flags.scheme, {"Linear"}));
+    if (!scheme.weights || scheme.weights->strategy != Strategy::kGroup ||
+        scheme.weights->scale_dtype)
+      return InvalidArgument(fmt::format(
+          "the weights of {} have no group size to choose; leave --group-size out", flags.scheme));
+    scheme.weights->group_size = flags.group_size;
+    Value groups;
+    groups.Set("group_0", ToValue(scheme));
+    quantization.Set("config_groups", std::move(groups));
+  } else {
+    quantization.Set("targets", Value::Array{"Linear"});
+    quantization.Set("scheme", flags.scheme);
+  }
+  if (flags.awq) modifiers.Set("AWQModifier", Value::MakeObject());
   modifiers.Set(flags.gptq ? "GPTQModifier" : "QuantizationModifier", std::move(quantization));
   Value stage;
   stage.Set("default_modifiers", std::move(modifiers));

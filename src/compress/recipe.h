@@ -31,6 +31,8 @@ Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger&
 struct RecipeFlags {
   std::string scheme = "W8A8";
   bool gptq = true;                                  // else round to nearest
+  bool awq = false;                                  // scale input channels before rounding
+  std::optional<int64_t> group_size;                 // of the weights, in place of the preset's
   std::optional<double> smoothquant = std::nullopt;  // the strength; none: no smoothing
   std::vector<std::string> ignore = {"lm_head"};
 };

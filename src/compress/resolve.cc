@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quant/scale_grid.h"
 #include "quant/scheme.h"
 
 namespace octavo {
@@ -128,6 +129,27 @@ Status CheckGroups(Model* target) {
   return OkStatus();
 }
 
+// Groups of weights must divide the columns: all layers in which they do not, those that differ
+// only in their block once, with what would fit.
+Status CheckGroupSizes(Model* target) {
+  std::vector<std::string> misfits;
+  for (const LinearGroup* group : AllGroups(target)) {
+    for (const LinearLayer& layer : group->layers) {
+      if (!layer.quantization.weights) continue;
+      const auto grid = MakeScaleGrid(*layer.quantization.weights, layer.n, layer.k);
+      if (grid.ok()) continue;
+      const bool in_a_later_block = target->blocks.size() > 1 && group != &target->head &&
+                                    !layer.name.starts_with(target->blocks.front().name + ".");
+      if (in_a_later_block) continue;
+      misfits.push_back(fmt::format("{}: {}", layer.name, grid.status().message()));
+    }
+  }
+  if (misfits.empty()) return OkStatus();
+  return InvalidArgument(fmt::format(
+      "{} (and so in the other blocks); the recipe's group_size or --group-size sets it",
+      fmt::join(misfits, "; ")));
+}
+
 }  // namespace
 
 std::vector<LinearGroup*> AllGroups(Model* model) {
@@ -149,6 +171,7 @@ Result<LayerOwners> ResolveRecipe(const Recipe& recipe, Model* target, Logger& l
     return InvalidArgument(
         "the recipe quantizes nothing: add a QuantizationModifier or GPTQModifier");
   OCTAVO_RETURN_IF_ERROR(CheckGroups(target));
+  OCTAVO_RETURN_IF_ERROR(CheckGroupSizes(target));
   return owners;
 }
 

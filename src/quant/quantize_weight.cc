@@ -163,8 +163,9 @@ bool HasGlobalScale(const QuantizationArgs& args) {
 }
 
 float GlobalScale(float amax, DType dtype) {
-  const float scale =
-      RoundToDType(kMaxE4M3 * kMaxE2M1 / std::max(amax, std::numeric_limits<float>::min()), dtype);
+  const float reciprocal =
+      RoundToDType(1 / std::max(amax, std::numeric_limits<float>::min()), dtype);
+  const float scale = RoundToDType(kMaxE4M3 * kMaxE2M1 * reciprocal, dtype);
   return std::isfinite(scale) ? scale : 1.0F;
 }
 

@@ -96,7 +96,8 @@ Result<ScaleAndZeroPoint> ComputeScales(const QuantizationArgs& args, std::span<
 
 // Whether groups have E4M3 scales under one float32 divisor for the whole tensor (NVFP4).
 bool HasGlobalScale(const QuantizationArgs& args);
-// That divisor: 448 * 6 / amax, rounded to `dtype` (the weight's); 1 where that is not finite.
+// That divisor: 448 * 6 times 1 / amax, each rounded to `dtype` (the weight's) as PyTorch divides a
+// number by a tensor; 1 where that is not finite.
 float GlobalScale(float amax, DType dtype);
 float LargestMagnitude(std::span<const float> values);
 

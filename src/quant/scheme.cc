@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "quant/scale_grid.h"
+
 namespace octavo {
 
 #define OCTAVO_SCHEME(record) extern const Scheme record;
@@ -56,7 +58,14 @@ Result<const Scheme*> SelectScheme(const LinearLayer& layer) {
   std::vector<std::string> nearest_differences;
   for (const Scheme* scheme : kSchemes) {
     std::vector<std::string> differences = scheme->differences(layer.quantization);
-    if (differences.empty()) return scheme;
+    if (differences.empty()) {
+      // Groups that do not divide the columns fit no tensors.
+      if (const auto& weights = layer.quantization.weights) {
+        const auto grid = MakeScaleGrid(*weights, layer.n, layer.k);
+        if (!grid.ok()) return grid.status().Annotate(layer.name);
+      }
+      return scheme;
+    }
     if (nearest == nullptr || differences.size() < nearest_differences.size()) {
       nearest = scheme;
       nearest_differences = std::move(differences);

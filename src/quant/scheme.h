@@ -151,7 +151,8 @@ struct Scheme {
 std::span<const Scheme* const> AllSchemes();
 
 // The first scheme that matches. Unsupported names the layer, its weight args, input args, format,
-// and the nearest scheme with what differs.
+// and the nearest scheme with what differs; InvalidArgument a group size that does not divide the
+// layer's columns, and one that would.
 Result<const Scheme*> SelectScheme(const LinearLayer& layer);
 
 // Checks found tensors against `declare`: missing, of another dtype or shape (both named with what

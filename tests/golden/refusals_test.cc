@@ -65,20 +65,13 @@ TEST_F(Refusals, EachNamesWhatAndTheRemedy) {
               "{strategy: token, dynamic: true}}, b: {targets: ['re:.*up_proj'], weights: "
               "{strategy: tensor}, input_activations: {strategy: token, dynamic: true}}"),
        {"gate_proj and model.layers.0.mlp.up_proj", "W8A8; weights: 8-bit int, tensor"}},
-      {"a preset that cannot be made",
-       Nearest("scheme: FP8_DYNAMIC, ignore: [lm_head]"),
-       {"group_0 (FP8_DYNAMIC) cannot be made", "Presets that can be made: W8A8, INT8"}},
-      {"weights alone",
-       Nearest("scheme: W8A16, ignore: [lm_head]"),
-       {"(W8A16) cannot be made", "Presets that can be made: W8A8"}},
-      {"asymmetric weights",
-       Groups("g: {targets: [Linear], weights: {strategy: channel, symmetric: false}, "
-              "input_activations: {strategy: token, dynamic: true}}"),
-       {"g (weights: 8-bit int, channel, asymmetric", "weights: asymmetric, not symmetric"}},
-      {"four-bit activations",
-       Groups("g: {targets: [Linear], weights: {strategy: channel}, input_activations: "
-              "{num_bits: 4, strategy: token, dynamic: true}}"),
-       {"cannot be made", "input activations: type is int4, not int8"}},
+      {"a form that no scheme computes",
+       Groups("g: {targets: [Linear], weights: {type: float, num_bits: 8, strategy: group, "
+              "group_size: 64}}"),
+       {"cannot be made", "strategy is group", "Presets that can be made: W8A8, INT8", "W4A16"}},
+      {"groups that do not divide the columns",
+       Groups("g: {targets: [Linear], weights: {num_bits: 4, strategy: group, group_size: 96}}"),
+       {"group size 96 does not divide", "256 columns", "q_proj", "use a group size of 64"}},
       {"outputs that are quantized",
        Groups("g: {targets: [Linear], weights: {strategy: channel}, input_activations: {strategy: "
               "token, dynamic: true}, output_activations: {strategy: tensor}}"),

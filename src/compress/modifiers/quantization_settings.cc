@@ -93,8 +93,6 @@ Status CheckObservers(const QuantizationScheme& scheme) {
     whole.group_size.reset();
     whole.block_structure.reset();
     OCTAVO_ASSIGN_OR_RETURN(const WeightObserver* observer, FindWeightObserver(whole));
-    const bool is_integer = args.type == QuantizationType::kInt && args.num_bits <= 8;
-    if (!is_integer) return OkStatus();
     OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid, MakeScaleGrid(whole, 1, 1));
     const float zero = 0;
     const auto ranges = observer->observe(whole, grid, {&zero, 1}, DType::kBF16, {});
@@ -102,7 +100,7 @@ Status CheckObservers(const QuantizationScheme& scheme) {
   };
   if (scheme.weights) OCTAVO_RETURN_IF_ERROR(check(*scheme.weights).Annotate("weights"));
   const auto& input = scheme.input_activations;
-  if (!input || input->dynamic != Dynamic::kFalse || input->strategy != Strategy::kTensor)
+  if (!input || input->dynamic == Dynamic::kTrue)
     return OkStatus();
   const auto observer = ActivationObserver::Make(*input, DType::kBF16);
   if (!observer.ok()) return observer.status().Annotate("input_activations");

@@ -4,11 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "compress/modifiers/fold_scales.h"
 #include "compress/modifiers/quantization_settings.h"
 #include "compress/modifiers/smooth_mappings.h"
-#include "tensor/convert.h"
 
 namespace octavo {
 
@@ -61,29 +59,7 @@ class SmoothQuantModifier : public Modifier {
     OCTAVO_ASSIGN_OR_RETURN(std::vector<float> scales,
                             SmoothScales(group->statistics.minimum, group->statistics.maximum,
                                          weights, settings_.strength, settings_.algorithm));
-    // The norm's weight is rounded when it is stored. What it is then really divided by is what the
-    // columns are multiplied by, so that smoothing alone changes nothing.
-    const DType dtype = group->norm->dtype;
-    const std::span<float> norm = group->norm->weight.mutable_data<float>();
-    for (size_t j = 0; j < norm.size(); ++j) {
-      const float stored = RoundToDType(norm[j] / scales[j], dtype);
-      if (!std::isfinite(stored))
-        return InvalidArgument(fmt::format("channel {}: {} / {} does not fit {}", j, norm[j],
-                                           scales[j], DTypeName(dtype)));
-      const float divisor = norm[j] / stored;
-      if (std::isfinite(divisor) && divisor > 0) scales[j] = divisor;
-      norm[j] = stored;
-    }
-    group->norm->changed = true;
-    for (LayerWork& layer : group->layers) {
-      const std::span<float> weight = layer.weight.mutable_data<float>();
-      for (size_t row = 0; row < weight.size(); row += scales.size()) {
-        for (size_t j = 0; j < scales.size(); ++j) weight[row + j] *= scales[j];
-      }
-      layer.changed = true;
-    }
-    group->statistics.DivideInput(scales);
-    return OkStatus();
+    return FoldIntoNorm(std::move(scales), group);
   }
 
   std::string_view class_name_;

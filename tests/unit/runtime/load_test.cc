@@ -106,10 +106,16 @@ TEST_F(LoadTest, FloatWeightsUnderAQuantizedConfigAreRefused) {
 }
 
 TEST_F(LoadTest, ASchemeThatNobodyComputesNamesTheNearest) {
-  Group().Find("weights")->Set("strategy", "group");
-  Group().Find("weights")->Set("group_size", 64);
+  Group().Find("weights")->Set("strategy", "block");
+  Group().Find("weights")->Set("block_structure", ParseJson("[64, 64]", "test").value());
   ExpectError({kQ, "no scheme computes", "nearest is W8A8 INT8",
-               "weights: static group, not static channel", "int-quantized"});
+               "weights: static block, not static channel", "int-quantized"});
+}
+
+TEST_F(LoadTest, GroupsThatDoNotDivideTheColumnsAreNamed) {
+  Group().Find("weights")->Set("strategy", "group");
+  Group().Find("weights")->Set("group_size", 96);
+  ExpectError({kQ, "group size 96 does not divide the"});
 }
 
 TEST_F(LoadTest, AKvCacheSchemeThatIsNotSupportedIsNamed) {
