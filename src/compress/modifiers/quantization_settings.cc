@@ -100,8 +100,7 @@ Status CheckObservers(const QuantizationScheme& scheme) {
   };
   if (scheme.weights) OCTAVO_RETURN_IF_ERROR(check(*scheme.weights).Annotate("weights"));
   const auto& input = scheme.input_activations;
-  if (!input || input->dynamic == Dynamic::kTrue)
-    return OkStatus();
+  if (!input || input->dynamic == Dynamic::kTrue) return OkStatus();
   const auto observer = ActivationObserver::Make(*input, DType::kBF16);
   if (!observer.ok()) return observer.status().Annotate("input_activations");
   return check(*input).Annotate("input_activations");
