@@ -35,7 +35,12 @@ Result<std::vector<Table>> MakeTables(const Options& options, const Inspection& 
                                       const Context& context) {
   if (!options.why.empty()) {
     OCTAVO_ASSIGN_OR_RETURN(const InspectedModule* module, inspection.Find(options.why));
-    return std::vector<Table>{WhyTable(*module)};
+    std::vector<Table> tables = {WhyTable(*module)};
+    if (!inspection.config) return tables;
+    const Subject subject = SubjectWith(inspection, *module->layer);
+    std::vector<Table> targets = TargetTables({&subject, 1}, {});
+    std::move(targets.begin(), targets.end(), std::back_inserter(tables));
+    return tables;
   }
   if (options.compare_schemes) return std::vector<Table>{CompareSchemesTable(inspection)};
   std::vector<Table> tables = {SummaryTable(inspection)};
@@ -165,9 +170,9 @@ CommandBody Add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("model", options->model, "The checkpoint folder")->required();
   app.add_flag("--layers", options->layers, "Also a row for each module");
-  auto* why =
-      app.add_option("--why", options->why,
-                     "For one layer: every scheme down to its own, and why it is not theirs");
+  auto* why = app.add_option("--why", options->why,
+                             "For one layer: every scheme down to its own, and why it is not "
+                             "theirs; and where the layer runs");
   auto* recipe = app.add_option("--recipe", options->recipe,
                                 "Instead of the model, what quantize would make of it by this "
                                 "recipe, with time and memory");

@@ -1,5 +1,7 @@
 #include "inspect/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -121,6 +123,50 @@ bool IsRefusal(const Finding& finding) {
   return finding.outcome == Outcome::kRefused;
 }
 
+// Each group of layers that run as one, and the embedding.
+std::vector<std::pair<Subject, std::span<const LinearLayer>>> EverySubject(
+    const Inspection& inspection) {
+  std::optional<EnginePatterns> patterns;
+  if (inspection.config) patterns.emplace(*inspection.config);
+  std::vector<std::pair<Subject, std::span<const LinearLayer>>> subjects;
+  const auto add = [&](ModuleKind kind, std::span<const LinearLayer> layers) -> Subject& {
+    Subject& subject = subjects.emplace_back(SubjectOf(kind, layers), layers).first;
+    subject.is_foreign =
+        inspection.config && inspection.config->quant_method != "compressed-tensors";
+    if (!patterns) subject.is_ignored = true;  // nothing is to be matched
+    if (patterns && !subject.declared->weights)
+      subject.is_ignored = patterns->IsIgnored(layers.front());
+    return subject;
+  };
+  const Model& model = *inspection.model;
+  for (const Block& block : model.blocks) {
+    for (const LinearGroup* group : block.groups()) {
+      Subject& subject = add(ModuleKind::kLinear, group->layers);
+      subject.splits_k = group == &block.attention_output || group == &block.down;
+    }
+  }
+  add(ModuleKind::kEmbedding, {&model.embedding_layer, 1});
+  if (!model.head_is_embedding) add(ModuleKind::kHead, model.head.layers);
+  return subjects;
+}
+
+// Whether layers that run as one have input scales or zero points of their own.
+bool HasTornInputs(const Checkpoint& checkpoint, const LinearGroup& group) {
+  const auto bytes_of = [&](const LinearLayer& layer, std::string_view suffix) {
+    const auto view = checkpoint.Find(fmt::format("{}.{}", layer.name, suffix));
+    return view.ok() ? std::span(view->bytes, static_cast<size_t>(view->num_bytes()))
+                     : std::span<const std::byte>();
+  };
+  const auto differs = [&](std::string_view suffix) {
+    const auto first = bytes_of(group.layers.front(), suffix);
+    return std::any_of(group.layers.begin(), group.layers.end(), [&](const LinearLayer& layer) {
+      const auto bytes = bytes_of(layer, suffix);
+      return !std::equal(bytes.begin(), bytes.end(), first.begin(), first.end());
+    });
+  };
+  return differs("input_scale") || differs("input_zero_point");
+}
+
 // Findings that say the same are one.
 void AddFindings(std::vector<Finding> found, const std::string& where, Verdict* verdict) {
   for (Finding& finding : found) {
@@ -156,30 +202,23 @@ std::string_view OutcomeName(Outcome outcome) {
 }
 
 std::vector<Subject> SubjectsOf(const Inspection& inspection) {
-  std::optional<EnginePatterns> patterns;
-  if (inspection.config) patterns.emplace(*inspection.config);
   std::vector<Subject> subjects;
-  const auto add = [&](Subject subject, const LinearLayer& first) {
-    subject.is_foreign =
-        inspection.config && inspection.config->quant_method != "compressed-tensors";
-    if (patterns && !subject.declared->weights) subject.is_ignored = patterns->IsIgnored(first);
-    if (!patterns) subject.is_ignored = true;  // nothing is to be matched
+  for (auto& [subject, layers] : EverySubject(inspection)) {
     if (std::none_of(subjects.begin(), subjects.end(),
                      [&](const Subject& known) { return Alike(known, subject); }))
       subjects.push_back(std::move(subject));
-  };
-  const Model& model = *inspection.model;
-  for (const Block& block : model.blocks) {
-    for (const LinearGroup* group : block.groups()) {
-      Subject subject = SubjectOf(ModuleKind::kLinear, group->layers);
-      subject.splits_k = group == &block.attention_output || group == &block.down;
-      add(std::move(subject), group->layers.front());
-    }
   }
-  add(SubjectOf(ModuleKind::kEmbedding, {&model.embedding_layer, 1}), model.embedding_layer);
-  if (!model.head_is_embedding)
-    add(SubjectOf(ModuleKind::kHead, model.head.layers), model.head.layers.front());
   return subjects;
+}
+
+Subject SubjectWith(const Inspection& inspection, const LinearLayer& layer) {
+  for (auto& [subject, layers] : EverySubject(inspection)) {
+    if (std::any_of(layers.begin(), layers.end(),
+                    [&](const LinearLayer& one) { return &one == &layer; }))
+      return std::move(subject);
+  }
+  OCTAVO_CHECK(false) << layer.name << " is of another model";
+  return {};
 }
 
 ModelFacts FactsOf(const Inspection& inspection, std::vector<FusedScaleLoss> losses) {
@@ -193,6 +232,13 @@ ModelFacts FactsOf(const Inspection& inspection, std::vector<FusedScaleLoss> los
     const QuantizationScheme* first = patterns.FirstTarget(*module.layer);
     if (first != nullptr && !SameQuantization(*first, module.layer->quantization))
       facts.other_targets.push_back(module.name);
+  }
+  if (inspection.checkpoint == nullptr) return facts;
+  for (const Block& block : inspection.model->blocks) {
+    for (const LinearGroup* group : block.groups()) {
+      if (HasTornInputs(*inspection.checkpoint, *group))
+        facts.torn_inputs.push_back(group->layers.front().name);
+    }
   }
   return facts;
 }

@@ -50,6 +50,9 @@ struct ModelFacts {
   std::vector<FusedScaleLoss> losses;
   // Layers for which vLLM's order of targets (the file's) would choose another group.
   std::vector<std::string> other_targets;
+  // The first layer of each group whose layers have static input scales or zero points of their
+  // own.
+  std::vector<std::string> torn_inputs;
 };
 
 enum class Outcome : uint8_t { kNative, kUnknown, kFallback, kRefused };  // better first
@@ -86,6 +89,8 @@ std::span<const Engine* const> AllEngines();
 
 // The distinct subjects of a model: those that differ in more than their name.
 std::vector<Subject> SubjectsOf(const Inspection& inspection);
+// The one that a layer of the inspection's model belongs to.
+Subject SubjectWith(const Inspection& inspection, const LinearLayer& layer);
 ModelFacts FactsOf(const Inspection& inspection, std::vector<FusedScaleLoss> losses);
 
 // All findings about a checkpoint on one machine, each once, worst first.

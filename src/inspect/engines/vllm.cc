@@ -283,13 +283,6 @@ void RunInt8(const Subject& subject, const Machine& machine, Judgement* judgemen
            "ignore these layers", "1.6");
 }
 
-void RunStaticInt8(const Subject& subject, const Machine& machine, Judgement* judgement) {
-  RunInt8(subject, machine, judgement);
-  if (subject.is_fused() && !A(subject)->symmetric)
-    Remark(judgement, "of fused layers' input scales the last one loaded is used for all", "",
-           "2.1.3, 5");
-}
-
 void RunW4A8(const Subject& subject, const Machine&, Judgement* judgement) {
   Refuse(judgement, NoKernel("WNA16"),
          "only Arm CPUs have one: quantize to W4A16 or W8A8, or use Octavo", "2.9, 6.3");
@@ -317,7 +310,7 @@ constexpr Row kRows[] = {
     {"7", "packed int weights", 75, IsWeightOnlyRow, RunWeightOnly},
     {"8", "FP8 weights and inputs", 75, IsFp8Row, RunFp8},
     {"9", "FP8 weights", 75, IsFp8A16Row, RunFp8A16},
-    {"10", "int8 weights, static int8 inputs", 75, IsStaticInt8Row, RunStaticInt8},
+    {"10", "int8 weights, static int8 inputs", 75, IsStaticInt8Row, RunInt8},
     {"11", "int8 weights, dynamic int8 inputs", 75, IsDynamicInt8Row, RunInt8},
     {"12", "int4 weights, int8 inputs", 1, IsW4A8Row, RunW4A8},
 };
@@ -419,6 +412,12 @@ std::vector<Finding> JudgeModel(const ModelFacts& facts, const Machine& machine)
   }
   if (config.kv_cache_scheme) JudgeCache(*config.kv_cache_scheme, machine, &judgement);
   JudgeLosses(facts, machine, &judgement);
+  if (!facts.torn_inputs.empty())
+    Remark(&judgement,
+           fmt::format("of the input scales of fused layers one is used for all: the last loaded "
+                       "(INT8) or the largest (FP8); they differ in {} groups ({} ...)",
+                       facts.torn_inputs.size(), facts.torn_inputs.front()),
+           "quantize with input scales that fused layers share", "2.1.3, 2.2, 5");
   if (!facts.other_targets.empty())
     Remark(&judgement,
            fmt::format("targets are tried in the order of the file: {} layers get another group "

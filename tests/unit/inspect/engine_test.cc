@@ -168,6 +168,20 @@ TEST(Engine, TargetsInTheOrderOfTheFileMayChooseAnotherGroup) {
   EXPECT_EQ(FactsOf(InspectedCheckpoint("llama-mixed").Inspect(), {}).other_targets.size(), 0U);
 }
 
+TEST(Engine, InputScalesOfFusedLayersThatDifferAreNamed) {
+  EXPECT_TRUE(FactsOf(InspectedCheckpoint("llama-w8a8-static").Inspect(), {}).torn_inputs.empty());
+  const InspectedCheckpoint checkpoint("llama-w8a8-static", [](testing::TensorMap* tensors) {
+    Tensor& scale = (*tensors)["model.layers.1.self_attn.k_proj.input_scale"];
+    scale.bytes()[0] ^= std::byte{1};
+  });
+  const Inspection inspection = checkpoint.Inspect();
+  EXPECT_EQ(FactsOf(inspection, {}).torn_inputs,
+            std::vector<std::string>{"model.layers.1.self_attn.q_proj"});
+  const Verdict verdict = Judge(inspection, "vLLM", "SM80");
+  ASSERT_EQ(verdict.findings.size(), 1U);
+  EXPECT_NE(verdict.findings.front().text.find("the last loaded"), std::string::npos);
+}
+
 TEST(TargetTable, JsonHasWhatTheTableHas) {
   const Inspection inspection = InspectedCheckpoint("llama-w8a8").Inspect();
   const std::vector<Table> tables = TargetTables(SubjectsOf(inspection), FactsOf(inspection, {}));
