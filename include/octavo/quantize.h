@@ -58,6 +58,7 @@ struct QuantizationReport {
   int64_t tokens = 0;
   int64_t truncated_samples = 0;
   int64_t source_bytes = 0;
+  int64_t dequantized_layers = 0;  // of a source that was FP8
   int64_t output_bytes = 0;
   double seconds = 0;
   double cpu_seconds = 0;

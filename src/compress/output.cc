@@ -126,6 +126,7 @@ void ReportPlan(const LoadedModel& source, const QuantizationPlan& plan, const D
   report->tokens = dataset.tokens;
   report->truncated_samples = dataset.truncated;
   report->source_bytes = source.checkpoint().total_bytes();
+  report->dequantized_layers = source.dequantized_layers();
   for (const PlannedTensor& tensor : plan.tensors) {
     report->output_bytes += Elements(tensor.shape) * DTypeBytes(tensor.dtype);
   }

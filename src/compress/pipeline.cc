@@ -82,8 +82,9 @@ Result<QuantizationReport> Quantize(const QuantizeOptions& options, const Recipe
                                     const Context& context) {
   Stopwatch stopwatch;
   QuantizationReport report;
-  OCTAVO_ASSIGN_OR_RETURN(const auto source,
-                          LoadModel(options.model, {.prepare = {}, .load_blocks = false}, context));
+  OCTAVO_ASSIGN_OR_RETURN(
+      const auto source,
+      LoadModel(options.model, {.prepare = {}, .load_blocks = false, .dequantize = true}, context));
   OCTAVO_ASSIGN_OR_RETURN(QuantizationPlan plan, MakePlan(*source, recipe, context.log));
   OCTAVO_ASSIGN_OR_RETURN(const Dataset dataset, ReadCalibration(options, plan));
   ReportPlan(*source, plan, dataset, context.log, &report);

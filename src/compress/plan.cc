@@ -106,13 +106,13 @@ Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint,
   }
   std::vector<PlannedTensor> tensors;
   for (const std::string& name : checkpoint.Names()) {
-    OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
-    const auto found = quantized.find(name);
-    if (found == quantized.end()) {
-      tensors.push_back({name, view.dtype, view.shape});
-    } else {
+    if (const auto found = quantized.find(name); found != quantized.end()) {
       OCTAVO_RETURN_IF_ERROR(PlanLayer(*found->second, &tensors));
+      continue;
     }
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
+    tensors.push_back({name, view.dtype, view.shape});
+    checkpoint.Forget(name);
   }
   if (plan->unties_head) {
     OCTAVO_RETURN_IF_ERROR(PlanLayer(plan->target.head.layers.front(), &tensors));

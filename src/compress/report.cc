@@ -45,6 +45,7 @@ Value ToJson(const QuantizationReport& report) {
   json.Set("tokens", report.tokens);
   json.Set("truncated_samples", report.truncated_samples);
   json.Set("source_bytes", report.source_bytes);
+  json.Set("dequantized_layers", report.dequantized_layers);
   json.Set("output_bytes", report.output_bytes);
   json.Set("seconds", report.seconds);
   json.Set("cpu_seconds", report.cpu_seconds);
@@ -62,6 +63,7 @@ Result<QuantizationReport> QuantizationReportFromJson(const Value& json) {
   OCTAVO_ASSIGN_OR_RETURN(report.tokens, json.RequireInt("tokens"));
   OCTAVO_ASSIGN_OR_RETURN(report.truncated_samples, json.RequireInt("truncated_samples"));
   OCTAVO_ASSIGN_OR_RETURN(report.source_bytes, json.RequireInt("source_bytes"));
+  OCTAVO_ASSIGN_OR_RETURN(report.dequantized_layers, json.GetInt("dequantized_layers", 0));
   OCTAVO_ASSIGN_OR_RETURN(report.output_bytes, json.RequireInt("output_bytes"));
   OCTAVO_ASSIGN_OR_RETURN(report.seconds, json.GetDouble("seconds", 0));
   OCTAVO_ASSIGN_OR_RETURN(report.cpu_seconds, json.GetDouble("cpu_seconds", 0));

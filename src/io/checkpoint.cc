@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <mutex>
 #include <set>
 
 #include "base/file.h"
@@ -14,6 +16,9 @@ namespace octavo {
 namespace {
 
 namespace fs = std::filesystem;
+
+// In the index, of tensors that no file has.
+constexpr size_t kDerived = std::numeric_limits<size_t>::max();
 
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 
@@ -107,6 +112,15 @@ Result<std::string> SingleFile(const fs::path& folder) {
 
 }  // namespace
 
+struct Checkpoint::Derived {
+  struct Entry {
+    MakeTensor make;
+    Tensor tensor;  // empty: not in memory
+  };
+  std::mutex mutex;
+  std::map<std::string, Entry, std::less<>> tensors;
+};
+
 Result<Checkpoint> Checkpoint::Open(const fs::path& folder) {
   OCTAVO_RETURN_IF_ERROR(CheckFolder(folder));
   Checkpoint checkpoint;
@@ -169,19 +183,41 @@ std::vector<std::string> Checkpoint::Names() const {
 
 Result<TensorView> Checkpoint::Find(std::string_view name) const {
   const auto found = index_.find(name);
-  if (found != index_.end()) return files_[found->second].Find(name);
-  return NotFound(folder_.string() + ": no tensor " + std::string(name) +
-                  DidYouMean(name, Names()));
+  if (found == index_.end()) {
+    return NotFound(folder_.string() + ": no tensor " + std::string(name) +
+                    DidYouMean(name, Names()));
+  }
+  if (found->second != kDerived) return files_[found->second].Find(name);
+  const std::lock_guard lock(derived_->mutex);
+  Derived::Entry& entry = derived_->tensors.find(name)->second;
+  if (entry.tensor.empty()) {
+    OCTAVO_ASSIGN_OR_RETURN(entry.tensor, entry.make());
+  }
+  return entry.tensor.view();
+}
+
+void Checkpoint::Replace(const std::vector<std::string>& others, const std::string& name,
+                         MakeTensor make) {
+  for (const std::string& other : others) index_.erase(other);
+  if (derived_ == nullptr) derived_ = std::make_shared<Derived>();
+  derived_->tensors[name].make = std::move(make);
+  index_[name] = kDerived;
 }
 
 std::string Checkpoint::FileOf(std::string_view name) const {
   const auto found = index_.find(name);
-  return found == index_.end() ? "" : files_[found->second].path().filename().string();
+  const bool in_file = found != index_.end() && found->second != kDerived;
+  return in_file ? files_[found->second].path().filename().string() : "";
 }
 
 void Checkpoint::Forget(std::string_view name) const {
   const auto found = index_.find(name);
   if (found == index_.end()) return;
+  if (found->second == kDerived) {
+    const std::lock_guard lock(derived_->mutex);
+    derived_->tensors.find(name)->second.tensor = Tensor();
+    return;
+  }
   const SafetensorsFile& file = files_[found->second];
   const TensorView& view = file.tensors().find(name)->second;
   file.file()->Forget({view.bytes, static_cast<size_t>(view.num_bytes())});

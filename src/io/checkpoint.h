@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,21 +41,30 @@ class Checkpoint {
     return names;
   }
   bool Contains(std::string_view name) const { return index_.find(name) != index_.end(); }
-  // NotFound names folder and nearest name.
+  // NotFound names folder and nearest name. A derived tensor is made here; its view lives until it
+  // is forgotten.
   Result<TensorView> Find(std::string_view name) const;
   // The file that holds a tensor, for messages.
   std::string FileOf(std::string_view name) const;
   // Tells the system that the bytes of this tensor are not needed again soon.
   void Forget(std::string_view name) const;
 
-  // Bytes of all tensors.
+  // A tensor that no file has: made whenever it is found and not in memory.
+  using MakeTensor = std::function<Result<Tensor>()>;
+  // Puts a derived tensor in the place of others, whose names are not known from then on. Before
+  // other threads read.
+  void Replace(const std::vector<std::string>& others, const std::string& name, MakeTensor make);
+
+  // Bytes of all tensors in the files.
   int64_t total_bytes() const;
 
  private:
   std::filesystem::path folder_;
   Value config_;
   std::vector<SafetensorsFile> files_;
-  std::map<std::string, size_t, std::less<>> index_;  // tensor name -> files_
+  std::map<std::string, size_t, std::less<>> index_;  // tensor name -> files_, or derived_
+  struct Derived;
+  std::shared_ptr<Derived> derived_;  // null: none
 };
 
 }  // namespace octavo

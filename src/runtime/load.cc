@@ -87,6 +87,20 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& fold
     loaded->online_tensors_ = *std::move(online);
   }
 
+  if (config != nullptr && options.dequantize) {
+    OCTAVO_RETURN_IF_ERROR(in_folder(loaded->DequantizeLayers()));
+    if (config->kv_cache_scheme || loaded->model_.embedding_layer.quantization.weights) {
+      return in_folder(
+          Unsupported("the cache or the embedding is quantized already; quantize the original"));
+    }
+    context.log.Info(
+        fmt::format("{}: {} layers are quantized ({}); they are dequantized to {} as "
+                    "they are read",
+                    folder.string(), loaded->dequantized_layers_, config->quant_method,
+                    DTypeName(spec->dtype)));
+    loaded->quantization_.reset();
+  }
+
   const std::vector<std::string> unused = loaded->UnusedTensors();
   if (!unused.empty()) {
     context.log.Warning(
@@ -123,6 +137,47 @@ Status LoadedModel::LoadEnds(const Context& context) {
     return PrepareGroup(&model_.head, tensors, prepare_, context);
   }
   return LoadGroup(&model_.head, context);
+}
+
+Status LoadedModel::DequantizeLayers() {
+  const LinearLayer& head = model_.head.layers.front();
+  if (head.quantization.weights && !checkpoint_.NamesOf(head.name).empty())
+    return Unsupported(head.name + " is quantized already; quantize the original instead");
+  std::vector<LinearGroup*> groups;
+  for (Block& block : model_.blocks) {
+    for (LinearGroup* group : block.groups()) groups.push_back(group);
+  }
+  for (LinearGroup* group : groups) {
+    for (LinearLayer& layer : group->layers) {
+      const LayerViews tensors = CollectTensors(checkpoint_, layer.name, online_tensors_);
+      if (!layer.quantization.weights || tensors.empty()) continue;
+      OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
+      OCTAVO_RETURN_IF_ERROR(CheckDeclared(*scheme, layer, tensors));
+      if (!layer.input_transforms.empty() || !layer.output_transforms.empty()) {
+        return Unsupported(layer.name +
+                           " is rotated and quantized already; quantize the original instead");
+      }
+      const QuantizationArgs& weights = *layer.quantization.weights;
+      if (weights.type != QuantizationType::kFloat || weights.num_bits != 8) {
+        return Unsupported(
+            fmt::format("{} is quantized already ({}); quantize the original instead: only FP8 is "
+                        "dequantized",
+                        layer.name, scheme->name));
+      }
+      std::vector<std::string> replaced;
+      for (const auto& [suffix, view] : tensors) {
+        if (suffix != "bias") replaced.push_back(layer.name + "." + suffix);
+      }
+      checkpoint_.Replace(
+          replaced, layer.name + ".weight", [scheme, layer, tensors]() -> Result<Tensor> {
+            OCTAVO_ASSIGN_OR_RETURN(const Tensor weight, scheme->dequantize(layer, tensors));
+            return FromFloat(weight.data<float>(), layer.model_dtype, weight.shape());
+          });
+      layer.quantization = {};
+      ++dequantized_layers_;
+    }
+  }
+  return OkStatus();
 }
 
 Status LoadedModel::LoadEmbedding(const Context& context) {

@@ -20,6 +20,10 @@ struct LoadOptions {
   PrepareOptions prepare;
   bool load_blocks =
       true;  // off: the caller loads and releases blocks itself (quantization in bounded memory)
+  // The layers of an FP8 checkpoint as weights in the model's dtype, dequantized as they are read,
+  // under a model that is not quantized. Unsupported for other kinds: what is lost with few bits is
+  // not to be quantized again.
+  bool dequantize = false;
 };
 
 // A checkpoint with its graph; owns both. Layers may read the mapped file, so it lives as long as
@@ -29,6 +33,8 @@ class LoadedModel {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const Model& model() const { return model_; }
   const std::optional<QuantizationConfig>& quantization() const { return quantization_; }
+  // Layers that LoadOptions::dequantize changed.
+  int64_t dequantized_layers() const { return dequantized_layers_; }
 
   // Reads, checks and prepares one block / drops it again.
   Status LoadBlock(int64_t index, const Context& context);
@@ -46,6 +52,7 @@ class LoadedModel {
                                                         const LoadOptions&, const Context&);
   Status LoadEnds(const Context& context);
   Status LoadEmbedding(const Context& context);
+  Status DequantizeLayers();
   Status LoadGroup(LinearGroup* group, const Context& context);
 
   Checkpoint checkpoint_;
@@ -53,6 +60,7 @@ class LoadedModel {
   Model model_;
   TensorNameSet online_tensors_;  // what LoadOnline took
   PrepareOptions prepare_;
+  int64_t dequantized_layers_ = 0;
 };
 
 // Opens the checkpoint, resolves each linear layer to its scheme, checks every tensor against what
