@@ -48,10 +48,13 @@ TEST(Graph, EachLayerGetsItsDeclaredScheme) {
   EXPECT_FALSE(model.head.layers[0].quantization.weights.has_value());
 }
 
-TEST(Graph, AQuantizedEmbeddingIsRefusedNotIgnored) {
+TEST(Graph, AQuantizedEmbeddingIsDeclaredNotIgnored) {
   QuantizationConfig config;
   config.config_groups.emplace_back("group_0", PresetScheme("W8A16", {"Embedding"}).value());
-  EXPECT_NE(Build(&config).status().message().find("model.embed_tokens"), std::string::npos);
+  const Model model = Build(&config).value();
+  ASSERT_TRUE(model.embedding_layer.quantization.weights.has_value());
+  EXPECT_EQ(model.embedding_layer.quantization.weights->num_bits, 8);
+  EXPECT_FALSE(model.blocks[0].qkv.layers[0].quantization.weights.has_value());
 }
 
 }  // namespace
