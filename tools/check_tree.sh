@@ -120,6 +120,17 @@ check_lists() {
   done <<<"$LISTS"
 }
 
+# Nothing but the list names a scheme: what is one file and one line to add.
+check_schemes_are_unnamed() {
+  local entry file
+  while read -r entry; do
+    while read -r file; do
+      [[ -z $file || $file == src/quant/schemes/* ]] || complain "$file" "names the scheme $entry; ask the list (AllSchemes, SelectScheme)"
+    done < <(grep -rlw --include='*.cc' --include='*.h' --include='*.inc' "$entry" src bench tests/unit tests/parity tests/golden 2>/dev/null || true)
+  done < <(sed -nE 's/^OCTAVO_SCHEME\(([A-Za-z0-9_]+)\).*/\1/p' src/quant/schemes/schemes.inc 2>/dev/null)
+}
+
+check_schemes_are_unnamed
 check_sources
 check_headers
 check_sizes
