@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace octavo {
 
@@ -257,8 +258,13 @@ Verdict JudgeAll(const Engine& engine, const Machine& machine, std::span<const S
     AddFindings(std::move(judgement.findings), subject.name, &verdict);
   }
   AddFindings(engine.judge_model(facts, machine), "", &verdict);
-  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.outcome > b.outcome; });
+  std::vector<Finding> found = std::exchange(verdict.findings, {});
+  for (const Outcome outcome :
+       {Outcome::kRefused, Outcome::kFallback, Outcome::kUnknown, Outcome::kNative}) {
+    for (Finding& finding : found) {
+      if (finding.outcome == outcome) verdict.findings.push_back(std::move(finding));
+    }
+  }
   return verdict;
 }
 

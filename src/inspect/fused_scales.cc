@@ -91,12 +91,12 @@ FusedScaleLoss Fp8Loss(const Checkpoint& checkpoint, const LinearGroup& group,
 FusedScaleLoss GlobalLoss(const LinearGroup& group, const std::vector<float>& divisors) {
   FusedScaleLoss loss = {.kind = FusedScaleKind::kNvfp4Global};
   RoundingLoss total;
-  const double largest = *std::max_element(divisors.begin(), divisors.end());
-  for (size_t i = 0; i < divisors.size(); ++i) {
+  const std::vector<double> wide(divisors.begin(), divisors.end());
+  const double largest = *std::max_element(wide.begin(), wide.end());
+  for (size_t i = 0; i < wide.size(); ++i) {
     const LinearLayer& layer = group.layers[i];
-    const double off = 1 - double{divisors[i]} / largest;
-    const double divisor = divisors[i];
-    const double energy = static_cast<double>(layer.n) / (divisor * divisor);
+    const double off = 1 - wide[i] / largest;
+    const double energy = static_cast<double>(layer.n) / (wide[i] * wide[i]);
     AddLayerLoss({.error = off * off * energy, .energy = energy}, layer.name, &total, &loss);
   }
   loss.error = std::sqrt(total.error / total.energy);
@@ -111,9 +111,9 @@ RoundingLoss RequantizeE4M3(std::span<const int64_t> counts, float scale, float 
     const float value = FloatFromE4M3(static_cast<uint8_t>(code));
     if (counts[code] == 0 || std::isnan(value)) continue;
     const float wide = RoundToDType(value * scale, DType::kF16);
-    const double exact = double{value} * double{scale};
+    const double exact = static_cast<double>(value) * static_cast<double>(scale);
     const float again = FloatFromE4M3(E4M3FromFloat(wide * (1 / largest))) * largest;
-    const double error = double{again} - exact;
+    const double error = static_cast<double>(again) - exact;
     const auto count = static_cast<double>(counts[code]);
     loss.error += count * error * error;
     loss.energy += count * exact * exact;
@@ -140,7 +140,7 @@ Result<std::vector<FusedScaleLoss>> FindFusedScaleLosses(const Inspection& inspe
       FusedScaleLoss loss = fp8 ? Fp8Loss(checkpoint, *group, scales) : GlobalLoss(*group, scales);
       loss.role = Role(block, *group);
       loss.block = block.name;
-      loss.ratio = double{*most} / double{*least};
+      loss.ratio = static_cast<double>(*most) / static_cast<double>(*least);
       losses.push_back(std::move(loss));
     }
   }
