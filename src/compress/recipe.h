@@ -32,7 +32,7 @@ struct RecipeFlags {
   std::string scheme = "W8A8";
   bool gptq = true;                                  // else round to nearest
   bool awq = false;                                  // scale input channels before rounding
-  std::optional<int64_t> group_size;                 // of the weights, in place of the preset's
+  std::optional<int64_t> group_size = std::nullopt;  // of the weights, in place of the preset's
   std::optional<double> smoothquant = std::nullopt;  // the strength; none: no smoothing
   std::vector<std::string> ignore = {"lm_head"};
 };
