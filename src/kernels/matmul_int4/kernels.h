@@ -40,17 +40,11 @@ struct Int4Parts {
   int64_t k;
   int64_t group;
 
-  int64_t per_group() const { return (group + kInt4Part - 1) / kInt4Part; }
-  int64_t count() const {
-    const int64_t whole = k / group;
-    return whole * per_group() + (k % group + kInt4Part - 1) / kInt4Part;
-  }
-  Int4Part At(int64_t part) const {
-    const int64_t of_group = part / per_group();
-    const int64_t begin = of_group * group + part % per_group() * kInt4Part;
-    const int64_t group_end = of_group * group + group < k ? of_group * group + group : k;
-    return {begin, begin + kInt4Part < group_end ? begin + kInt4Part : group_end, of_group};
-  }
+  // Defined in matmul_int4.cc: an inline function of a header may be kept as it was compiled for
+  // one instruction set.
+  int64_t per_group() const;
+  int64_t count() const;
+  Int4Part At(int64_t part) const;
 };
 
 // A block of the result: whole column tiles.

@@ -10,6 +10,22 @@
 
 namespace octavo {
 
+int64_t Int4Parts::per_group() const {
+  return (group + kInt4Part - 1) / kInt4Part;
+}
+
+int64_t Int4Parts::count() const {
+  const int64_t whole = k / group;
+  return whole * per_group() + (k % group + kInt4Part - 1) / kInt4Part;
+}
+
+Int4Part Int4Parts::At(int64_t part) const {
+  const int64_t of_group = part / per_group();
+  const int64_t begin = of_group * group + part % per_group() * kInt4Part;
+  const int64_t group_end = of_group * group + group < k ? of_group * group + group : k;
+  return {begin, begin + kInt4Part < group_end ? begin + kInt4Part : group_end, of_group};
+}
+
 namespace {
 
 // What a task should have at least, some microseconds of work: multiply-adds, or, when rows are
