@@ -12,7 +12,7 @@ readonly LONG_FILES='
 
 # Folders with a list that has a line for what each file defines, MACRO(kName, ...): folder, list, and the files there that are no entries.
 readonly LISTS='
-src/quant/schemes       src/quant/schemes/schemes.inc      common coded_linear column_groups fp4_weight input_major input_rounding int_weight
+src/quant/schemes       src/quant/schemes/schemes.inc      common coded_linear column_groups fp4_weight group_float input_major input_rounding int_weight
 src/quant/foreign       src/quant/foreign/foreign.inc      foreign_format
 src/quant/observers     src/quant/observers/observers.inc  observer activation_observer range_search
 src/model/arch          src/model/arch/archs.inc           config_reader llama_names rope_reader

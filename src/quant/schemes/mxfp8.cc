@@ -1,58 +1,26 @@
 // MXFP8: E4M3 weights in groups of 32 with E8M0 scales; activations alike (W8A8) or floats (W8A16)
 // (inference-schemes 2.7).
-#include <fmt/format.h>
-
-#include <cmath>
-
 #include "quant/scheme.h"
 #include "quant/schemes/coded_linear.h"
 #include "quant/schemes/common.h"
-#include "quant/schemes/input_rounding.h"
-#include "tensor/convert.h"
+#include "quant/schemes/group_float.h"
 
 namespace octavo {
 
 namespace {
 
-void AddWeightDifferences(const QuantizationScheme& declared,
-                          std::vector<std::string>* differences) {
-  if (!declared.weights) {
-    differences->emplace_back("weights are not quantized");
-    return;
-  }
-  const QuantizationArgs& weights = *declared.weights;
-  AddDifference("weights: type", TypeString(weights), "float8", differences);
-  AddDifference("weights: strategy", StrategyName(weights.strategy), "group", differences);
-  AddDifference("weights: group size", fmt::to_string(weights.group_size.value_or(0)), "32",
-                differences);
-  AddDifference("weights: scale_dtype", weights.scale_dtype.value_or("not named"), "torch.uint8",
-                differences);
-  if (!weights.symmetric) differences->emplace_back("weights: asymmetric, not symmetric");
-  if (declared.output_activations) differences->emplace_back("output activations are quantized");
-  AddDifference("format", declared.format.value_or("mxfp8-quantized"), "mxfp8-quantized",
-                differences);
-}
+constexpr GroupFloatForm kForm = {.type = "float8",
+                                  .strategy = "group",
+                                  .group_size = 32,
+                                  .scale_dtype = "torch.uint8",
+                                  .format = "mxfp8-quantized"};
 
 std::vector<std::string> DifferencesA8(const QuantizationScheme& declared) {
-  std::vector<std::string> differences;
-  AddWeightDifferences(declared, &differences);
-  if (!declared.input_activations) {
-    differences.emplace_back("input activations are not quantized");
-  } else {
-    AddDifference("input activations: type", TypeString(*declared.input_activations), "float8",
-                  &differences);
-    AddDifference("input activations: strategy", StrategyName(declared.input_activations->strategy),
-                  "group", &differences);
-    AddInputDifferences(declared.input_activations, &differences);
-  }
-  return differences;
+  return DifferencesWithInput(kForm, declared);
 }
 
 std::vector<std::string> DifferencesA16(const QuantizationScheme& declared) {
-  std::vector<std::string> differences;
-  AddWeightDifferences(declared, &differences);
-  if (declared.input_activations) differences.emplace_back("input activations are quantized");
-  return differences;
+  return DifferencesWithoutInput(kForm, declared);
 }
 
 std::vector<DeclaredTensor> Declare(const LinearLayer& layer) {

@@ -8,6 +8,7 @@
 #include "quant/schemes/coded_linear.h"
 #include "quant/schemes/common.h"
 #include "quant/schemes/fp4_weight.h"
+#include "quant/schemes/group_float.h"
 #include "quant/schemes/input_rounding.h"
 #include "tensor/convert.h"
 #include "tensor/small_floats.h"
@@ -18,43 +19,18 @@ namespace {
 
 constexpr int64_t kGroupSize = 16;
 
-void AddWeightDifferences(const QuantizationScheme& declared,
-                          std::vector<std::string>* differences) {
-  if (!declared.weights) {
-    differences->emplace_back("weights are not quantized");
-    return;
-  }
-  const QuantizationArgs& weights = *declared.weights;
-  AddDifference("weights: type", TypeString(weights), "float4", differences);
-  AddDifference("weights: strategy", StrategyName(weights.strategy), "tensor_group", differences);
-  AddDifference("weights: group size", fmt::to_string(weights.group_size.value_or(0)), "16",
-                differences);
-  if (!weights.symmetric) differences->emplace_back("weights: asymmetric, not symmetric");
-  if (declared.output_activations) differences->emplace_back("output activations are quantized");
-  AddDifference("format", declared.format.value_or("nvfp4-pack-quantized"), "nvfp4-pack-quantized",
-                differences);
-}
+constexpr GroupFloatForm kForm = {.type = "float4",
+                                  .strategy = "tensor_group",
+                                  .group_size = kGroupSize,
+                                  .scale_dtype = "",
+                                  .format = "nvfp4-pack-quantized"};
 
 std::vector<std::string> DifferencesA4(const QuantizationScheme& declared) {
-  std::vector<std::string> differences;
-  AddWeightDifferences(declared, &differences);
-  if (!declared.input_activations) {
-    differences.emplace_back("input activations are not quantized");
-  } else {
-    AddDifference("input activations: type", TypeString(*declared.input_activations), "float4",
-                  &differences);
-    AddDifference("input activations: strategy", StrategyName(declared.input_activations->strategy),
-                  "tensor_group", &differences);
-    AddInputDifferences(declared.input_activations, &differences);
-  }
-  return differences;
+  return DifferencesWithInput(kForm, declared);
 }
 
 std::vector<std::string> DifferencesA16(const QuantizationScheme& declared) {
-  std::vector<std::string> differences;
-  AddWeightDifferences(declared, &differences);
-  if (declared.input_activations) differences.emplace_back("input activations are quantized");
-  return differences;
+  return DifferencesWithoutInput(kForm, declared);
 }
 
 // input_global_scale, as weight_global_scale, is a divisor: 448 * 6 / amax.
