@@ -68,7 +68,7 @@ Value ToJson(const GenerateResult& result, const GenerateOptions& options,
   Value json = Value::MakeObject();
   json.Set("text", result.text);
   Value::Array tokens;
-  for (TokenId token : result.tokens) tokens.push_back(int64_t{token});
+  for (TokenId token : result.tokens) tokens.emplace_back(int64_t{token});
   json.Set("tokens", std::move(tokens));
   if (options.want_logprobs) json.Set("logprobs", ToJson(result.logprobs, result, tokenizer));
   json.Set("finish_reason", FinishReasonName(result.finish_reason));
