@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "bench/timing.h"
+#include "text/regex.h"
 
 namespace octavo {
 
@@ -34,15 +35,21 @@ Limit NearestRoof(const KernelCase& kernel_case, const ArithmeticRoofs& arithmet
 
 }  // namespace
 
-std::vector<KernelCase> SelectCases(const CaseOptions& options, const std::string& filter) {
+Result<std::vector<KernelCase>> SelectCases(const CaseOptions& options, std::string_view filter) {
+  const Result<Regex> pattern = Regex::Compile(filter);
+  if (!pattern.ok()) return InvalidArgument("the filter: " + pattern.status().message());
+  Regex::Searcher searcher(*pattern);
+  std::vector<ByteRange> found;
   std::vector<KernelCase> cases;
 #define OCTAVO_BENCH_FAMILY(function) function(options, &cases);
 #include "bench/families.inc"
 #undef OCTAVO_BENCH_FAMILY
-  std::erase_if(cases, [&](const KernelCase& kernel_case) {
-    return (kernel_case.kernel + " " + kernel_case.shape).find(filter) == std::string::npos;
-  });
-  return cases;
+  std::vector<KernelCase> selected;
+  for (KernelCase& one : cases) {
+    OCTAVO_RETURN_IF_ERROR(searcher.FindAll(one.kernel + " " + one.shape, found));
+    if (!found.empty()) selected.push_back(std::move(one));
+  }
+  return selected;
 }
 
 KernelResult MeasureKernel(const KernelCase& kernel_case, const ArithmeticRoofs& arithmetic,

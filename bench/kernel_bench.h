@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/context.h"
+#include "base/status.h"
 #include "bench/kernel_case.h"
 #include "bench/roofs.h"
 
@@ -19,8 +21,9 @@ struct KernelResult {
   std::optional<double> rival_seconds;
 };
 
-// Every case of every family whose "kernel shape" contains `filter`.
-std::vector<KernelCase> SelectCases(const CaseOptions& options, const std::string& filter);
+// Every case of every family in whose "kernel shape" the regular expression `filter` is found.
+// InvalidArgument where it is wrong.
+Result<std::vector<KernelCase>> SelectCases(const CaseOptions& options, std::string_view filter);
 
 // Spends `seconds` on each contender.
 KernelResult MeasureKernel(const KernelCase& kernel_case, const ArithmeticRoofs& arithmetic,

@@ -14,7 +14,7 @@ namespace octavo {
 
 enum class Arithmetic : uint8_t { kInt8, kBf16, kF32 };
 
-// What is called again and again, and for matmuls the same work by oneDNN.
+// What is called again and again, and the rival that the case names.
 struct Contenders {
   std::function<void()> kernel;
   std::function<void()> rival;  // null: there is none
@@ -28,6 +28,8 @@ struct KernelCase {
   double operations = 0;  // a multiply-add is two
   double bytes = 0;       // to and from memory, each once
   int64_t footprint = 0;  // bytes that repeated calls go through
+  // What the same work is measured with in turns: oneDNN, or "int8", Octavo's W8A8.
+  const char* rival = "oneDNN";
   std::function<Contenders()> prepare;
 };
 

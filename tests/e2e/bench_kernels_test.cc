@@ -21,8 +21,8 @@ std::vector<std::string> Quick(std::vector<std::string> more) {
 TEST(BenchKernels, TableHasRoofsAndOneRowAKernel) {
   const Outcome outcome = RunOctavo(Quick({"o_proj, n 576, k 576, m 8"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* part : {"GOP/s int8", "GFLOP/s f32", "of its roof", "oneDNN", "matmul_int8",
-                           "matmul_bf16", "matmul_f32", "read, cycling over:"}) {
+  for (const char* part : {"GOP/s int8", "GFLOP/s f32", "of its roof", "oneDNN", "rival",
+                           "matmul_int8", "matmul_bf16", "matmul_f32", "read, cycling over:"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   }
 }

@@ -40,7 +40,7 @@ TEST(MeasureInTurns, StopsOnRequest) {
 TEST(KernelCases, AreDistinctAndHaveAPrice) {
   ThreadPool pool(1);
   const CaseOptions options{.isa = DetectIsa(), .pool = pool, .memory = 1 << 20};
-  const std::vector<KernelCase> cases = SelectCases(options, "");
+  const std::vector<KernelCase> cases = SelectCases(options, "").value();
   std::set<std::string> kernels;
   std::set<std::string> names;
   for (const KernelCase& one : cases) {
@@ -50,21 +50,24 @@ TEST(KernelCases, AreDistinctAndHaveAPrice) {
     EXPECT_GT(one.footprint, 0);
     EXPECT_LE(one.isa, options.isa);
   }
-  for (const char* kernel : {"matmul_int8", "matmul_bf16", "matmul_f32", "attention", "gram",
-                             "rms_norm", "quantize_rows", "rope", "silu_mul"}) {
+  for (const char* kernel :
+       {"matmul_int8", "matmul_int4 g64", "matmul_bf16", "matmul_f32", "attention", "gram",
+        "rms_norm", "quantize_rows", "rope", "silu_mul"}) {
     EXPECT_TRUE(kernels.contains(kernel)) << kernel;
   }
-  EXPECT_EQ(SelectCases(options, "no such kernel").size(), 0u);
-  for (const KernelCase& one : SelectCases(options, "rms_norm k 576, m 1")) {
-    EXPECT_EQ(one.kernel, "rms_norm");
-  }
+  EXPECT_EQ(SelectCases(options, "no such kernel").value().size(), 0u);
+  const auto rms_norm = SelectCases(options, "rms_norm k 576, m (1|2)$").value();
+  ASSERT_EQ(rms_norm.size(), 1u);
+  EXPECT_EQ(rms_norm[0].kernel, "rms_norm");
+  EXPECT_EQ(SelectCases(options, "rms_norm (").status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(KernelCases, AMatmulIsMeasuredBesideItsRival) {
   ThreadPool pool(2);
   const Context context{.pool = pool, .isa = DetectIsa()};
   const CaseOptions options{.isa = DetectIsa(), .pool = pool, .memory = 1 << 20};
-  const std::vector<KernelCase> cases = SelectCases(options, "matmul_int8 smollm2-135m o_proj");
+  const std::vector<KernelCase> cases =
+      SelectCases(options, "matmul_int8 smollm2-135m o_proj").value();
   ASSERT_FALSE(cases.empty());
   ReadRates read_rates(1e-3, context);
   const KernelResult result =
