@@ -33,6 +33,7 @@ namespace {
 constexpr int kRowTile = 6;
 constexpr int64_t kColumnTile = 16 * kColumnVectors;
 constexpr int64_t kGroupBytes = kColumnTile * kInt8Group;
+constexpr int64_t kGroupsOfLine = 64 / kInt8Group;  // of a row's cache line
 // Groups of a slab: with many rows nearly all of L1, so that sums seldom wait; with few rows what
 // memory has to send while one slab is worked on.
 constexpr int64_t kFewRows = 32;
@@ -126,19 +127,20 @@ void MultiplyTile(const Int8Block& block, int64_t i, const Slab& slab, const uin
       }
     }
   }
-  for (int64_t group = 0; group < slab.groups; ++group) {
-    MultiplyGroup<Rows>(
-        weights, [&](int r) { return LoadFour(rows + r * block.k); }, sums);
-#pragma GCC unroll 4
-    for (int line = 0; line < Lines; ++line) {
-      _mm_prefetch(reinterpret_cast<const char*>(ahead + 64 * line), _MM_HINT_T0);
-    }
+  for (int64_t group = 0; group < slab.groups;) {
     // A row's next cache line begins: so does that of the next row tile.
-    if (Lines == 0 && group % (64 / kInt8Group) == 0)
-      PrefetchRows<Rows>(rows + Rows * block.k, block.k);
-    rows += kInt8Group;
-    weights += kGroupBytes;
-    ahead += 64 * Lines;
+    if constexpr (Lines == 0) PrefetchRows<Rows>(rows + Rows * block.k, block.k);
+    for (const int64_t end = Min(group + kGroupsOfLine, slab.groups); group < end; ++group) {
+      MultiplyGroup<Rows>(
+          weights, [&](int r) { return LoadFour(rows + r * block.k); }, sums);
+#pragma GCC unroll 4
+      for (int line = 0; line < Lines; ++line) {
+        _mm_prefetch(reinterpret_cast<const char*>(ahead + 64 * line), _MM_HINT_T0);
+      }
+      rows += kInt8Group;
+      weights += kGroupBytes;
+      ahead += 64 * Lines;
+    }
   }
   if (slab.rest != nullptr) {
     MultiplyGroup<Rows>(
@@ -205,11 +207,13 @@ int32_t SumInt8Avx512Vnni(const int8_t* q, int64_t k) {
 
 void MultiplyInt8Avx512Vnni(const Int8Block& block) {
   alignas(64) int32_t sums[kInt8BlockRows * kColumnTile];
-  int32_t rest[kInt8BlockRows] = {};
+  int32_t rest[kInt8BlockRows];
   const int64_t num_rest = block.k % kInt8Group;
   for (int64_t i = 0; i < block.m; ++i) {
-    const int8_t* row = block.rows + i * block.k;
-    __builtin_memcpy(rest + i, row + block.k - num_rest, static_cast<size_t>(num_rest));
+    int32_t four = 0;
+    __builtin_memcpy(&four, block.rows + (i + 1) * block.k - num_rest,
+                     static_cast<size_t>(num_rest));
+    rest[i] = four;
   }
   const int64_t groups = block.groups();
   // Slabs of about equal size.
