@@ -56,9 +56,15 @@ Result<LayerTensors> PackLayer(const LayerWork& layer, const Checkpoint& checkpo
   if (layer.quantized) {
     OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(*layer.layer));
     OCTAVO_ASSIGN_OR_RETURN(tensors, scheme->pack(*layer.layer, layer.quantized->Clone()));
-    if (!layer.input || scheme->pack_input == nullptr) return tensors;
-    OCTAVO_ASSIGN_OR_RETURN(LayerTensors input, scheme->pack_input(*layer.layer, *layer.input));
-    tensors.merge(input);
+    if (layer.input && scheme->pack_input != nullptr) {
+      OCTAVO_ASSIGN_OR_RETURN(LayerTensors input, scheme->pack_input(*layer.layer, *layer.input));
+      tensors.merge(input);
+    }
+    if (layer.output && scheme->pack_output != nullptr) {
+      OCTAVO_ASSIGN_OR_RETURN(LayerTensors output,
+                              scheme->pack_output(*layer.layer, *layer.output));
+      tensors.merge(output);
+    }
     return tensors;
   }
   if (layer.layer->quantization.weights) {

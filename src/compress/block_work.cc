@@ -70,6 +70,17 @@ void InputStatistics::DivideInput(std::span<const float> s) {
   }
 }
 
+Rows InputStatistics::AsDivided(const Rows& x, std::vector<float>* buffer) const {
+  if (divisor.empty()) return x;
+  buffer->resize(static_cast<size_t>(x.m * x.k));
+  float* out = buffer->data();
+  for (int64_t row = 0; row < x.m; ++row) {
+    const float* values = x.data + row * x.stride;
+    for (size_t j = 0; j < divisor.size(); ++j) *out++ = values[j] / divisor[j];
+  }
+  return {buffer->data(), x.m, x.k, x.k};
+}
+
 GroupFacts::GroupFacts(const GroupWork& group) {
   for (const LayerWork& layer : group.layers) {
     const auto& weights = layer.layer->quantization.weights;

@@ -56,6 +56,8 @@ struct InputStatistics {
   // The statistics of x / s, from those of x: smoothing divides the input, no second pass is
   // needed.
   void DivideInput(std::span<const float> s);
+  // Rows of the input as they are now: divided by `divisor`, in `buffer` where there is one.
+  Rows AsDivided(const Rows& x, std::vector<float>* buffer) const;
 };
 
 class Modifier;
@@ -67,7 +69,8 @@ struct LayerWork {
   Tensor weight;                       // F32 [n, k], as changed so far
   bool changed = false;                // by a transform; an unchanged one is stored as it was
   std::optional<QuantizedWeight> quantized;
-  std::optional<ScaleAndZeroPoint> input;  // [1] each, where the input's quantization is static
+  std::optional<ScaleAndZeroPoint> input;   // [1] each, where the input's quantization is static
+  std::optional<ScaleAndZeroPoint> output;  // likewise of the output
 
   // For the report.
   std::string method;  // "rtn", "gptq"

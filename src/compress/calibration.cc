@@ -89,4 +89,16 @@ void Calibration::RunPart(Forward* forward, const Model& model, int64_t index, c
   forward->Block(index, part.batch, pointers, hidden, until);
 }
 
+Status ForEachSample(const Rows& x, std::span<const int32_t> sequence,
+                     const std::function<Status(const Rows& sample)>& visit) {
+  for (int64_t first = 0; first < x.m;) {
+    int64_t end = first + 1;
+    while (end < x.m && sequence[static_cast<size_t>(end)] == sequence[static_cast<size_t>(first)])
+      ++end;
+    OCTAVO_RETURN_IF_ERROR(visit({x.data + first * x.stride, end - first, x.k, x.stride}));
+    first = end;
+  }
+  return OkStatus();
+}
+
 }  // namespace octavo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -59,5 +60,10 @@ class Calibration {
   std::vector<float> scratch_;
   const Batch* running_ = nullptr;
 };
+
+// Calls `visit` with the rows of each sample in turn, until it fails. sequence [x.m] tells the
+// samples apart.
+Status ForEachSample(const Rows& x, std::span<const int32_t> sequence,
+                     const std::function<Status(const Rows& sample)>& visit);
 
 }  // namespace octavo

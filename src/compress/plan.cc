@@ -8,6 +8,7 @@
 #include <map>
 
 #include "compress/static_inputs.h"
+#include "compress/static_outputs.h"
 #include "model/architecture.h"
 #include "quant/observers/observer.h"
 #include "quant/scheme.h"
@@ -142,10 +143,12 @@ void AddNeeds(const Recipe& recipe, QuantizationPlan* plan) {
     plan->needed_by.emplace_back(modifier->class_name());
   }
   StatisticsNeeds inputs;
+  StatisticsNeeds outputs;
   StatisticsNeeds importance;
   for (const LinearGroup* group : AllGroups(&plan->target)) {
     for (const LinearLayer& layer : group->layers) {
       inputs |= StaticInputNeeds(layer.quantization);
+      outputs |= StaticOutputNeeds(layer.quantization);
       const auto& weights = layer.quantization.weights;
       if (!weights) continue;
       const Result<const WeightObserver*> observer = FindWeightObserver(*weights);
@@ -153,8 +156,10 @@ void AddNeeds(const Recipe& recipe, QuantizationPlan* plan) {
     }
   }
   if (inputs.any()) plan->needed_by.emplace_back("static scales of inputs");
+  if (outputs.any()) plan->needed_by.emplace_back("static scales of outputs");
   if (importance.any()) plan->needed_by.emplace_back("an observer that weighs errors by inputs");
   plan->needs |= inputs;
+  plan->needs |= outputs;
   plan->needs |= importance;
 }
 

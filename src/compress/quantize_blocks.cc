@@ -7,6 +7,7 @@
 #include "compress/calibration.h"
 #include "compress/resume.h"
 #include "compress/static_inputs.h"
+#include "compress/static_outputs.h"
 #include "model/forward.h"
 
 namespace octavo {
@@ -52,6 +53,7 @@ Result<PackedBlock> QuantizeWork(const Run& run, const Calibration& calibration,
     OCTAVO_RETURN_IF_ERROR(modifier->Apply(work, context).Annotate(modifier->class_name()));
   }
   OCTAVO_RETURN_IF_ERROR(SetStaticInputs(work, calibration, pass));
+  OCTAVO_RETURN_IF_ERROR(SetStaticOutputs(work, *run.source, calibration, pass, context));
   OCTAVO_ASSIGN_OR_RETURN(PackedBlock packed, PackBlock(*work, *run.source, run.report, context));
   LogBlock(*work, *run.report, context.log);
   OCTAVO_RETURN_IF_ERROR(WritePackedBlock(packed, writer));

@@ -55,36 +55,15 @@ class SampleObserver {
   SampleObserver(const GroupWork& group, ActivationObserver observer)
       : group_(group), observer_(std::move(observer)) {}
 
-  // Rows of a pass; `sequence` tells the samples apart.
-  Status Observe(const Rows& x, std::span<const int32_t> sequence) {
-    for (int64_t first = 0; first < x.m;) {
-      int64_t end = first + 1;
-      while (end < x.m &&
-             sequence[static_cast<size_t>(end)] == sequence[static_cast<size_t>(first)])
-        ++end;
-      OCTAVO_RETURN_IF_ERROR(
-          ObserveSample({x.data + first * x.stride, end - first, x.k, x.stride}));
-      first = end;
-    }
-    return OkStatus();
+  // The rows of one sample.
+  Status Observe(const Rows& x) {
+    std::vector<float> divided;
+    return observer_.Observe(group_.statistics.AsDivided(x, &divided));
   }
 
   const ActivationObserver& observer() const { return observer_; }
 
  private:
-  Status ObserveSample(const Rows& x) {
-    const std::vector<float>& divisor = group_.statistics.divisor;
-    if (divisor.empty()) return observer_.Observe(x);
-    std::vector<float> divided(static_cast<size_t>(x.m * x.k));
-    for (int64_t row = 0; row < x.m; ++row) {
-      for (int64_t j = 0; j < x.k; ++j) {
-        divided[static_cast<size_t>(row * x.k + j)] =
-            x.data[row * x.stride + j] / divisor[static_cast<size_t>(j)];
-      }
-    }
-    return observer_.Observe({divided.data(), x.m, x.k, x.k});
-  }
-
   const GroupWork& group_;
   ActivationObserver observer_;
 };
@@ -126,7 +105,8 @@ Status SetStaticInputs(BlockWork* work, const Calibration& calibration, const Ob
   OCTAVO_RETURN_IF_ERROR(pass([&](const LinearGroup& linear, const Rows& input) {
     const auto found = sampled.find(FindGroup(work, linear));
     if (found == sampled.end() || !status.ok()) return;
-    status = found->second.Observe(input, calibration.running_batch().sequence);
+    status = ForEachSample(input, calibration.running_batch().sequence,
+                           [&](const Rows& sample) { return found->second.Observe(sample); });
     if (!status.ok()) status = status.Annotate(StaticLayer(*found->first)->name);
   }));
   OCTAVO_RETURN_IF_ERROR(status);

@@ -120,6 +120,9 @@ struct Scheme {
   // Where the input's quantization is static: its scale and zero point ([1] each, ComputeScales of
   // its range) to the tensors on disk, which `declare` lists. Null where no input is static.
   Result<LayerTensors> (*pack_input)(const LinearLayer& layer, const ScaleAndZeroPoint& input);
+  // The same of outputs that are rounded too. Null where they are not.
+  Result<LayerTensors> (*pack_output)(const LinearLayer& layer,
+                                      const ScaleAndZeroPoint& output) = nullptr;
 
   // Whether two layers of the same declared quantization can run as one: whether their inputs are
   // quantized alike. Null: always.

@@ -209,6 +209,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"llama-w4a8-packed", "WNA Int: int4 weights, int8 activations, dynamic token", 0,
              0.0608},
         Case{"llama-w4a4", "WNA Int: int4 weights, int4 activations, dynamic token", 0, 0.907},
+        Case{"made-wna8o8", "WNA8O8: int4 weights, int8 activations, static tensor, int8 outputs"},
         Case{"llama-mixed", "WNA16: int4 weights, float activations", 0, 0.00322}),
     CaseName);
 
