@@ -39,6 +39,7 @@ std::string SummarizeNames(const std::set<std::string>& names) {
     ++patterns[pattern];
   }
   std::vector<std::string> lines;
+  lines.reserve(patterns.size());
   for (const auto& [pattern, count] : patterns) {
     lines.push_back(count == 1 ? pattern : fmt::format("{} ({})", pattern, count));
   }

@@ -5,17 +5,15 @@
 #include <vector>
 
 #include "kernels/matmul_float/matmul_float.h"
-#include "model/forward.h"
 #include "quantize_fixture.h"
 #include "runtime/load.h"
-#include "runtime/states.h"
+#include "support/first_block.h"
 #include "tensor/convert.h"
 
 namespace octavo {
 namespace {
 
 using testing::QuantizeGolden;
-using testing::TestData;
 
 constexpr std::string_view kRecipe = R"(
 quant_stage:
@@ -37,8 +35,7 @@ class StaticOutputs : public QuantizeGolden {
   std::map<std::string, float> LargestOutputs(const LoadedModel& loaded) {
     std::map<std::string, float> largest;
     const Model& model = loaded.model();
-    Forward forward(model, context_.context);
-    forward.set_tap([&](const LinearGroup& group, const Rows& x) {
+    const auto observe = [&](const LinearGroup& group, const Rows& x) {
       if (&group != &model.blocks[0].qkv) return;
       for (const LinearLayer& layer : group.layers) {
         const Scheme* scheme = SelectScheme(layer).value();
@@ -51,21 +48,8 @@ class StaticOutputs : public QuantizeGolden {
                       context_.context.isa, context_.context.pool);
         for (float value : y) largest[layer.name] = std::max(largest[layer.name], std::fabs(value));
       }
-    });
-    const auto data =
-        SafetensorsFile::Open(TestData("checkpoints/calibration.safetensors")).value();
-    const TensorView ids = data.Find("input_ids").value();
-    const auto length = static_cast<size_t>(ids.shape[1]);
-    for (size_t sample = 0; sample < static_cast<size_t>(ids.shape[0]); ++sample) {
-      Batch batch;
-      for (size_t i = 0; i < length; ++i)
-        batch.Add(ids.data<int32_t>()[sample * length + i], 0, static_cast<int64_t>(i), false);
-      std::vector<float> hidden(length * static_cast<size_t>(model.spec.hidden_size));
-      EXPECT_TRUE(forward.Embed(batch, hidden).ok());
-      SequenceState state = MakeSequenceState(model, DType::kF32);
-      SequenceState* states[] = {&state};
-      forward.Block(0, batch, states, hidden);
-    }
+    };
+    testing::TapFirstBlock(model, observe, context_.context);
     return largest;
   }
 };

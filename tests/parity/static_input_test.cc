@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "io/safetensors.h"
-#include "model/forward.h"
 #include "quant/observers/activation_observer.h"
 #include "runtime/load.h"
-#include "runtime/states.h"
+#include "support/first_block.h"
 #include "support/golden_files.h"
 #include "tensor/convert.h"
 
@@ -29,27 +28,13 @@ std::map<std::string, ActivationObserver> Calibrate(const QuantizationArgs& args
   EXPECT_TRUE(loaded.ok());
   const Model& model = (*loaded)->model();
   std::map<std::string, ActivationObserver> observers;
-  Forward forward(model, context.context);
-  forward.set_tap([&](const LinearGroup& group, const Rows& x) {
+  const auto observe = [&](const LinearGroup& group, const Rows& x) {
     const std::string& name = group.layers.front().name;
     const auto made = ActivationObserver::Make(args, DType::kBF16);
     ASSERT_TRUE(made.ok());
     EXPECT_TRUE(observers.try_emplace(name, *made).first->second.Observe(x).ok());
-  });
-  const auto data = SafetensorsFile::Open(TestData("checkpoints/calibration.safetensors")).value();
-  const TensorView ids = data.Find("input_ids").value();
-  const auto length = static_cast<size_t>(ids.shape[1]);
-  for (size_t sample = 0; sample < static_cast<size_t>(ids.shape[0]); ++sample) {
-    Batch batch;
-    for (size_t i = 0; i < length; ++i) {
-      batch.Add(ids.data<int32_t>()[sample * length + i], 0, static_cast<int64_t>(i), false);
-    }
-    std::vector<float> hidden(length * static_cast<size_t>(model.spec.hidden_size));
-    EXPECT_TRUE(forward.Embed(batch, hidden).ok());
-    SequenceState state = MakeSequenceState(model, DType::kF32);
-    SequenceState* states[] = {&state};
-    forward.Block(0, batch, states, hidden);
-  }
+  };
+  testing::TapFirstBlock(model, observe, context.context);
   return observers;
 }
 
