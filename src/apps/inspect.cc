@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "apps/command.h"
+#include "apps/scheme_losses.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "compress/calibration_data.h"
@@ -26,10 +27,21 @@ struct Options {
   std::string recipe;
   std::string calibration;
   std::string why;
+  std::string text;
   bool compare_schemes = false;
   bool layers = false;
   bool json = false;
 };
+
+Result<Table> CompareSchemes(const Options& options, const Inspection& inspection,
+                             const Context& context) {
+  if (options.text.empty()) return CompareSchemesTable(inspection);
+  OCTAVO_ASSIGN_OR_RETURN(const auto losses,
+                          SchemeLosses::Open(options.model, options.text, context));
+  return CompareSchemesTable(inspection, [&](const QuantizationScheme& declared) {
+    return losses->Measure(declared, context);
+  });
+}
 
 Result<std::vector<Table>> MakeTables(const Options& options, const Inspection& inspection,
                                       const Context& context) {
@@ -42,7 +54,10 @@ Result<std::vector<Table>> MakeTables(const Options& options, const Inspection& 
     std::move(targets.begin(), targets.end(), std::back_inserter(tables));
     return tables;
   }
-  if (options.compare_schemes) return std::vector<Table>{CompareSchemesTable(inspection)};
+  if (options.compare_schemes) {
+    OCTAVO_ASSIGN_OR_RETURN(Table table, CompareSchemes(options, inspection, context));
+    return std::vector<Table>{std::move(table)};
+  }
   std::vector<Table> tables = {SummaryTable(inspection)};
   if (options.layers) tables.push_back(LayersTable(inspection));
   if (!inspection.problems.empty()) tables.push_back(ProblemTable(inspection.problems));
@@ -166,7 +181,8 @@ CommandBody Add(CLI::App& app) {
       "Nothing is loaded: headers and scales are read, and FP8 codes where engines merge scales. "
       "Tensors that are\nmissing, surplus or of a wrong shape or type are all listed, and the exit "
       "code is then 1.\n"
-      "Accuracy is not measured here, with --compare-schemes neither: octavo compare does that.");
+      "--compare-schemes --text makes each preset in a temporary folder (TMPDIR) and compares it "
+      "with the original on\nthe head of the text: minutes for a small model.");
   auto options = std::make_shared<Options>();
   app.add_option("model", options->model, "The checkpoint folder")->required();
   app.add_flag("--layers", options->layers, "Also a row for each module");
@@ -180,10 +196,14 @@ CommandBody Add(CLI::App& app) {
                  "For the estimate of --recipe: the calibration data; without it, 512 samples of "
                  "2048 tokens")
       ->needs(recipe);
-  app.add_flag("--compare-schemes", options->compare_schemes,
-               "Every preset for this model: bytes, bits per weight, and where it would run")
-      ->excludes(recipe)
-      ->excludes(why);
+  auto* compare_schemes =
+      app.add_flag("--compare-schemes", options->compare_schemes,
+                   "Every preset for this model: bytes, bits per weight, and where it would run")
+          ->excludes(recipe)
+          ->excludes(why);
+  app.add_option("--text", options->text,
+                 "For --compare-schemes: a text on which each preset's loss is measured")
+      ->needs(compare_schemes);
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) { return Run(*options, context); };
 }

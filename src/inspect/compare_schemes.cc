@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "inspect/engine.h"
 #include "inspect/layer_table.h"
@@ -138,7 +139,7 @@ Cell MachinesCell(const Engine& engine, const std::vector<Subject>& subjects) {
 
 }  // namespace
 
-Table CompareSchemesTable(const Inspection& inspection) {
+Result<Table> CompareSchemesTable(const Inspection& inspection, const MeasureScheme& measure) {
   Table table = {.key = "schemes",
                  .title = "Presets, for this model",
                  .columns = {{"preset", "preset"},
@@ -148,11 +149,17 @@ Table CompareSchemesTable(const Inspection& inspection) {
                              {"bits_per_weight", "bits/weight", true},
                              {"octavo", "octavo"}},
                  .rows = {}};
+  if (measure) {
+    table.columns.push_back({"perplexity", "perplexity", true});
+    table.columns.push_back({"kl", "KL", true});
+    table.columns.push_back({"same_top1", "same top token", true});
+  }
   for (const Engine* engine : AllEngines()) {
     if (engine->has_gpu_kernels)
       table.columns.push_back({std::string(engine->name), std::string(engine->name)});
   }
   const std::vector<const LinearLayer*> layers = LayersOf(inspection);
+  std::map<std::string, std::vector<std::string>> misfits;  // reason -> presets
   int64_t dense_bytes = 0;
   for (const std::string& name : PresetNames()) {
     QuantizationScheme declared = PresetScheme(name, {"Linear"}).value();
@@ -161,7 +168,7 @@ Table CompareSchemesTable(const Inspection& inspection) {
     if (declared.weights) {
       FitGroups(layers, &*declared.weights);
       if (std::string reason = WhyItDoesNotFit(layers, *declared.weights); !reason.empty()) {
-        table.notes.push_back(fmt::format("{} does not fit: {}", name, reason));
+        misfits[reason].push_back(name);
         continue;
       }
     }
@@ -182,15 +189,27 @@ Table CompareSchemesTable(const Inspection& inspection) {
         ShareCell(static_cast<double>(sizes.bytes) / static_cast<double>(dense_bytes)),
         NumberCell(sizes.bits_per_weight, 2),
         is_made ? "makes, runs" : "runs"};
+    if (measure) {
+      auto loss = measure(declared);
+      if (!loss.ok()) return loss.status().Annotate(name);
+      row.push_back(NumberCell(loss->perplexity, 3));
+      row.push_back(NumberCell(loss->kl, 4));
+      row.push_back(ShareCell(loss->same_top1));
+    }
     const std::vector<Subject> subjects = SubjectsAs(inspection, declared);
     for (const Engine* engine : AllEngines()) {
       if (engine->has_gpu_kernels) row.push_back(MachinesCell(*engine, subjects));
     }
     table.rows.push_back(std::move(row));
   }
+  for (const auto& [reason, names] : misfits)
+    table.notes.push_back(fmt::format("Do not fit: {}: {}", fmt::join(names, ", "), reason));
   table.notes.emplace_back(
-      "Every linear layer but the head; what the others take is counted as it is. What a preset "
-      "costs in accuracy depends on model and data: octavo compare measures it.");
+      "Every linear layer but the head; what the others take is counted as it is.");
+  table.notes.emplace_back(
+      measure ? "Perplexity, KL divergence to the original and equal choices on the head of the "
+                "text, every weight rounded to nearest: GPTQ, AWQ and SmoothQuant lose less."
+              : "What a preset costs in accuracy depends on model and data: --text measures it.");
   return table;
 }
 

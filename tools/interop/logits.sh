@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Loads checkpoints that Octavo made with transformers and compressed-tensors, and compares their logits with ours.
-#   tools/interop/logits.sh CHECKPOINT...          (default: one of every INT8 variant, quantized here from the test models)
+#   tools/interop/logits.sh CHECKPOINT...          (default: one of every preset and INT8 variant, quantized here from a test model)
 # Everything it needs goes to build/interop: a virtual environment with PyTorch (several GB), and the checkpoints.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -15,7 +15,6 @@ fi
 
 # make NAME WEIGHTS ACTIVATIONS: a recipe of one group, quantized. Both are the fields of a scheme as YAML.
 make() {
-  local out=$WORK/$1
   cat >"$WORK/$1.yaml" <<END
 quant_stage:
   quant_modifiers:
@@ -27,9 +26,13 @@ quant_stage:
           weights: {num_bits: 8, type: int, symmetric: true, $2}
           input_activations: {num_bits: 8, type: int, $3}
 END
-  "$OCTAVO" quantize "$BASE" -o "$out" --recipe "$WORK/$1.yaml" --calibration "$WORK/calibration.jsonl" --force --restart -q \
-    >/dev/null
-  checkpoints+=("$out")
+  quantize "$1" --recipe "$WORK/$1.yaml"
+}
+
+# quantize NAME ARGUMENT...
+quantize() {
+  "$OCTAVO" quantize "$BASE" -o "$WORK/$1" "${@:2}" --calibration "$WORK/calibration.jsonl" --force --restart -q >/dev/null
+  checkpoints+=("$WORK/$1")
 }
 
 checkpoints=("$@")
@@ -43,5 +46,8 @@ if ((${#checkpoints[@]} == 0)); then
   make channel-static "strategy: channel" "strategy: tensor, dynamic: false, symmetric: true"
   make channel-static-asym "strategy: channel" "strategy: tensor, dynamic: false, symmetric: false"
   make tensor-static-asym "strategy: tensor" "strategy: tensor, dynamic: false, symmetric: false"
+  for preset in W8A8 W8A16 W4A16 W4A16_ASYM W4A8 W4AFP8 FP8 FP8_DYNAMIC FP8_BLOCK NVFP4 NVFP4A16 MXFP4 MXFP4A16 MXFP8 MXFP8A16; do
+    quantize "$preset" --scheme "$preset" --method rtn
+  done
 fi
 TQDM_DISABLE=1 "$WORK/venv/bin/python" tools/interop/logits.py --octavo "$OCTAVO" "${checkpoints[@]}"

@@ -74,7 +74,7 @@ TEST(LayerTable, LayersHaveARowEach) {
 }
 
 TEST(CompareSchemes, SizesAreThoseOfTheCheckpointsThatTheLibraryMade) {
-  const Table table = CompareSchemesTable(InspectedCheckpoint("base-llama").Inspect());
+  const Table table = CompareSchemesTable(InspectedCheckpoint("base-llama").Inspect()).value();
   const auto row = [&](const std::string& preset) -> const std::vector<Cell>& {
     for (const auto& one : table.rows) {
       if (one[0].text == preset) return one;
