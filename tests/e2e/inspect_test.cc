@@ -1,6 +1,7 @@
 // `octavo inspect`: tables, JSON, the exit code, and a recipe before it is run.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -11,6 +12,7 @@ namespace octavo {
 namespace {
 
 using testing::Outcome;
+using testing::Repository;
 using testing::RunOctavo;
 using testing::TemporaryFolder;
 using testing::TestData;
@@ -55,6 +57,29 @@ TEST_F(InspectCommand, AWhyForOneLayer) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("it computes what is declared"), std::string::npos) << outcome.out;
   EXPECT_EQ(RunOctavo({"inspect", Checkpoint("llama-fp8"), "--why", "nothing"}).exit_code, 1);
+}
+
+TEST_F(InspectCommand, PresetsAreMeasuredOnATextAndNothingIsLeftBehind) {
+  setenv("TMPDIR", folder_.path().c_str(), 1);
+  const Outcome outcome = RunOctavo({"inspect", Repository("data/stories260k"), "--compare-schemes",
+                                     "--text", Repository("README.md"), "--json", "-q"});
+  unsetenv("TMPDIR");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Value json = outcome.json();
+  const Value::Array& rows = json.Find("schemes")->Find("rows")->as_array();
+  ASSERT_GE(rows.size(), 3U);
+  for (const Value& row : rows) {
+    const std::string preset = row.Find("preset")->as_string();
+    const double kl = row.Find("kl")->as_double();
+    if (preset == "UNQUANTIZED") {
+      EXPECT_LT(kl, 1e-6);
+    } else {
+      EXPECT_GT(kl, 1e-4) << preset;
+      EXPECT_LT(kl, 0.1) << preset;
+    }
+    EXPECT_GT(row.Find("same_top1")->as_double(), 0.75) << preset;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(InspectCommand, ADamagedCheckpointExitsWithOneAfterTheTables) {
