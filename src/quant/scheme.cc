@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "quant/scale_grid.h"
 
 namespace octavo {
@@ -51,6 +52,19 @@ Status CheckTensor(const LinearLayer& layer, const DeclaredTensor& declared,
 
 std::span<const Scheme* const> AllSchemes() {
   return kSchemes;
+}
+
+Result<QuantizationScheme> ExampleOf(std::string_view example) {
+  Result<QuantizationScheme> scheme = Unsupported("");
+  if (example.starts_with('{')) {
+    OCTAVO_ASSIGN_OR_RETURN(Value group, ParseJson(example, "example"));
+    group.Set("targets", Value::Array{Value("Linear")});
+    scheme = ParseQuantizationScheme(group, "example");
+  } else {
+    scheme = PresetScheme(example, {"Linear"});
+  }
+  if (scheme.ok() && !scheme->format) scheme->format = InferFormat(*scheme);
+  return scheme;
 }
 
 Result<const Scheme*> SelectScheme(const LinearLayer& layer) {

@@ -106,6 +106,10 @@ struct ResavedLayer {
 struct Scheme {
   std::string_view name;  // "W8A8 INT8"
 
+  // What it computes, one of each form, for tests and benchmarks (ExampleOf). None of what is only
+  // read.
+  std::span<const std::string_view> examples = {};
+
   // What keeps the scheme from computing what is declared ("weights: strategy is group, not
   // channel"); empty when it does. The number of differences says how near it is, for the error
   // when no scheme matches.
@@ -152,6 +156,9 @@ struct Scheme {
 
 // Every scheme, in the order of schemes.inc.
 std::span<const Scheme* const> AllSchemes();
+
+// What an entry of `examples` declares: the name of a preset, or a config group in JSON.
+Result<QuantizationScheme> ExampleOf(std::string_view example);
 
 // The first scheme that matches. Unsupported names the layer, its weight args, input args, format,
 // and the nearest scheme with what differs; InvalidArgument a group size that does not divide the

@@ -98,11 +98,14 @@ Result<Tensor> DequantizeLayer(const LinearLayer&, const LayerViews& tensors) {
   return ToFloatTensor(tensors.at("weight"));
 }
 
+constexpr std::string_view kExamples[] = {"UNQUANTIZED"};
+
 }  // namespace
 
 extern const Scheme kDense;
 const Scheme kDense = {
     .name = "dense",
+    .examples = kExamples,
     .differences = Differences,
     .declare = Declare,
     .pack = nullptr,

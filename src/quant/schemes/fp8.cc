@@ -199,11 +199,16 @@ Result<std::unique_ptr<PreparedLinear>> PrepareA16(std::span<const LinearLayer> 
   return PrepareCoded("W8A16 FP8", Read, layers, renamed, options, context);
 }
 
+constexpr std::string_view kA8Examples[] = {"FP8", "FP8_DYNAMIC", "FP8_BLOCK"};
+constexpr std::string_view kA16Examples[] = {
+    R"({"weights": {"num_bits": 8, "type": "float", "strategy": "channel"}})"};
+
 }  // namespace
 
 extern const Scheme kW8A8Fp8;
 const Scheme kW8A8Fp8 = {
     .name = "W8A8 FP8",
+    .examples = kA8Examples,
     .differences = DifferencesA8,
     .declare = Declare,
     .pack = Pack,
@@ -218,6 +223,7 @@ const Scheme kW8A8Fp8 = {
 extern const Scheme kW8A16Fp8;
 const Scheme kW8A16Fp8 = {
     .name = "W8A16 FP8",
+    .examples = kA16Examples,
     .differences = DifferencesA16,
     .declare = Declare,
     .pack = Pack,

@@ -68,11 +68,15 @@ Result<std::unique_ptr<PreparedLinear>> PrepareA16(std::span<const LinearLayer> 
   return PrepareCoded("W4A16 MXFP4", Read, layers, tensors, options, context);
 }
 
+constexpr std::string_view kA4Examples[] = {"MXFP4"};
+constexpr std::string_view kA16Examples[] = {"MXFP4A16"};
+
 }  // namespace
 
 extern const Scheme kW4A4Mxfp4;
 const Scheme kW4A4Mxfp4 = {
     .name = "W4A4 MXFP4",
+    .examples = kA4Examples,
     .differences = DifferencesA4,
     .declare = Declare,
     .pack = Pack,
@@ -86,6 +90,7 @@ const Scheme kW4A4Mxfp4 = {
 extern const Scheme kW4A16Mxfp4;
 const Scheme kW4A16Mxfp4 = {
     .name = "W4A16 MXFP4",
+    .examples = kA16Examples,
     .differences = DifferencesA16,
     .declare = Declare,
     .pack = Pack,

@@ -70,11 +70,15 @@ Result<std::unique_ptr<PreparedLinear>> PrepareA16(std::span<const LinearLayer> 
   return PrepareCoded("W8A16 MXFP8", Read, layers, tensors, options, context);
 }
 
+constexpr std::string_view kA8Examples[] = {"MXFP8"};
+constexpr std::string_view kA16Examples[] = {"MXFP8A16"};
+
 }  // namespace
 
 extern const Scheme kW8A8Mxfp8;
 const Scheme kW8A8Mxfp8 = {
     .name = "W8A8 MXFP8",
+    .examples = kA8Examples,
     .differences = DifferencesA8,
     .declare = Declare,
     .pack = Pack,
@@ -88,6 +92,7 @@ const Scheme kW8A8Mxfp8 = {
 extern const Scheme kW8A16Mxfp8;
 const Scheme kW8A16Mxfp8 = {
     .name = "W8A16 MXFP8",
+    .examples = kA16Examples,
     .differences = DifferencesA16,
     .declare = Declare,
     .pack = Pack,

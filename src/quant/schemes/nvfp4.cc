@@ -102,11 +102,15 @@ Result<std::unique_ptr<PreparedLinear>> PrepareA16(std::span<const LinearLayer> 
   return PrepareCoded("W4A16 NVFP4", Read, layers, tensors, options, context);
 }
 
+constexpr std::string_view kA4Examples[] = {"NVFP4"};
+constexpr std::string_view kA16Examples[] = {"NVFP4A16"};
+
 }  // namespace
 
 extern const Scheme kW4A4Nvfp4;
 const Scheme kW4A4Nvfp4 = {
     .name = "W4A4 NVFP4",
+    .examples = kA4Examples,
     .differences = DifferencesA4,
     .declare = Declare,
     .pack = Pack,
@@ -120,6 +124,7 @@ const Scheme kW4A4Nvfp4 = {
 extern const Scheme kW4A16Nvfp4;
 const Scheme kW4A16Nvfp4 = {
     .name = "W4A16 NVFP4",
+    .examples = kA16Examples,
     .differences = DifferencesA16,
     .declare = Declare,
     .pack = Pack,

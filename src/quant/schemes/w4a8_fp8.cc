@@ -26,11 +26,14 @@ Result<std::unique_ptr<PreparedLinear>> Prepare(std::span<const LinearLayer> lay
   return PrepareCoded("W4A8 FP8", ReadIntWeight, layers, tensors, options, context);
 }
 
+constexpr std::string_view kExamples[] = {"W4AFP8"};
+
 }  // namespace
 
 extern const Scheme kW4A8Fp8;
 const Scheme kW4A8Fp8 = {
     .name = "W4A8 FP8",
+    .examples = kExamples,
     .differences = Differences,
     .declare = DeclareIntWeight,
     .pack = PackIntWeight,

@@ -239,11 +239,17 @@ Result<Tensor> DequantizeLayer(const LinearLayer& layer, const LayerViews& tenso
   return Dequantize(*layer.quantization.weights, weight);
 }
 
+constexpr std::string_view kExamples[] = {
+    "W8A8",
+    R"({"weights": {"num_bits": 8, "strategy": "channel"}, "input_activations": {"num_bits": 8, "strategy": "tensor", "symmetric": false}})",
+    R"({"weights": {"num_bits": 8, "strategy": "tensor"}, "input_activations": {"num_bits": 8, "strategy": "token", "dynamic": true, "symmetric": false}})"};
+
 }  // namespace
 
 extern const Scheme kW8A8Int8;
 const Scheme kW8A8Int8 = {
     .name = "W8A8 INT8",
+    .examples = kExamples,
     .differences = Differences,
     .declare = Declare,
     .pack = Pack,

@@ -27,11 +27,15 @@ Result<std::unique_ptr<RowTable>> PrepareTable(const LinearLayer& layer, const L
   return PrepareCodedTable(ReadIntWeight, layer, tensors, context);
 }
 
+constexpr std::string_view kExamples[] = {"W4A16", "W4A16_ASYM", "W8A16", "W2A16",
+                                          "W3A16", "W5A16",      "W6A16", "W7A16"};
+
 }  // namespace
 
 extern const Scheme kWna16;
 const Scheme kWna16 = {
     .name = "WNA16",
+    .examples = kExamples,
     .differences = Differences,
     .declare = DeclareIntWeight,
     .pack = PackIntWeight,

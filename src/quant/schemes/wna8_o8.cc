@@ -146,11 +146,15 @@ Result<std::unique_ptr<PreparedLinear>> Prepare(std::span<const LinearLayer> lay
       std::make_unique<OutputRoundedLinear>(std::move(linear), std::move(outputs)));
 }
 
+constexpr std::string_view kExamples[] = {
+    R"({"weights": {"num_bits": 4, "strategy": "channel"}, "input_activations": {"num_bits": 8, "strategy": "tensor"}, "output_activations": {"num_bits": 8, "strategy": "tensor"}})"};
+
 }  // namespace
 
 extern const Scheme kWna8O8;
 const Scheme kWna8O8 = {
     .name = kName,
+    .examples = kExamples,
     .differences = Differences,
     .declare = Declare,
     .pack = PackIntWeight,

@@ -102,11 +102,14 @@ Result<std::unique_ptr<PreparedLinear>> Prepare(std::span<const LinearLayer> lay
       std::move(description), std::move(packed), std::move(bias), *rounding));
 }
 
+constexpr std::string_view kExamples[] = {"W4A8", "W4A4", "W2A8", "W6A8"};
+
 }  // namespace
 
 extern const Scheme kWnaInt;
 const Scheme kWnaInt = {
     .name = "WNA Int",
+    .examples = kExamples,
     .differences = Differences,
     .declare = DeclareIntWeight,
     .pack = PackIntWeight,

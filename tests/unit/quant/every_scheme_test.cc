@@ -1,0 +1,214 @@
+// Every scheme of the list, in every form that it names: stored and read again, and computed on
+// every instruction set as its dequantized weights and rounded inputs say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/rng.h"
+#include "quant/scheme.h"
+#include "support/golden_files.h"
+#include "tensor/convert.h"
+
+namespace octavo {
+namespace {
+
+using testing::TestContext;
+
+constexpr int64_t kN = 72;
+constexpr int64_t kK = 256;  // two groups of 128, and a whole number of all others
+
+struct Case {
+  const Scheme* scheme;
+  std::string_view example;
+};
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const Scheme* scheme : AllSchemes()) {
+    for (const std::string_view example : scheme->examples) cases.push_back({scheme, example});
+  }
+  return cases;
+}
+
+std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
+  std::string name = std::to_string(info.index) + "_" + std::string(info.param.scheme->name);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+void PrintTo(const Case& item, std::ostream* out) {
+  *out << item.scheme->name << " " << item.example;
+}
+
+std::vector<float> Random(int64_t count, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = static_cast<float>(4 * rng.Uniform() - 2);
+  return values;
+}
+
+// One scale, as calibration would give it.
+ScaleAndZeroPoint OneScale(float value, int8_t zero_point) {
+  ScaleAndZeroPoint scales{Tensor(DType::kF32, {1}), Tensor(DType::kI8, {1}), Tensor()};
+  scales.scale.mutable_data<float>()[0] = value;
+  scales.zero_point.mutable_data<int8_t>()[0] = zero_point;
+  return scales;
+}
+
+LayerViews Views(const LayerTensors& tensors) {
+  LayerViews views;
+  for (const auto& [suffix, tensor] : tensors) views[suffix] = tensor.view();
+  return views;
+}
+
+class EveryScheme : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    auto declared = ExampleOf(GetParam().example);
+    ASSERT_OK(declared);
+    layer_ = {.name = "layer", .n = kN, .k = kK, .has_bias = false, .quantization = *declared};
+    const auto selected = SelectScheme(layer_);
+    ASSERT_OK(selected);
+    ASSERT_EQ(*selected, GetParam().scheme);
+    weight_ = Random(kN * kK, 1);
+    for (float& value : weight_) value = RoundedToBf16(value);
+    Store();
+  }
+
+  static float RoundedToBf16(float value) { return FloatFromBf16(Bf16FromFloat(value)); }
+
+  void Store() {
+    const Scheme& scheme = *GetParam().scheme;
+    if (scheme.pack == nullptr) {
+      tensors_["weight"] = FromFloat(weight_, DType::kBF16, {kN, kK}).value();
+      return;
+    }
+    auto quantized =
+        QuantizeToNearest(*layer_.quantization.weights, weight_, kN, kK, layer_.model_dtype);
+    ASSERT_OK(quantized);
+    quantized_ = *std::move(quantized);
+    auto packed = scheme.pack(layer_, quantized_.Clone());
+    ASSERT_OK(packed);
+    tensors_ = *std::move(packed);
+    if (scheme.pack_input != nullptr) {
+      auto input = scheme.pack_input(layer_, OneScale(0.03125F, 5));
+      ASSERT_OK(input);
+      tensors_.merge(*input);
+    }
+    if (scheme.pack_output != nullptr) {
+      auto output = scheme.pack_output(layer_, OneScale(1, 0));
+      ASSERT_OK(output);
+      tensors_.merge(*output);
+    }
+  }
+
+  LinearLayer layer_;
+  std::vector<float> weight_;
+  QuantizedWeight quantized_;
+  LayerTensors tensors_;
+};
+
+void ExpectSameBytes(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  ASSERT_EQ(a.num_bytes(), b.num_bytes());
+  if (a.num_bytes() == 0) return;
+  EXPECT_EQ(std::memcmp(a.view().bytes, b.view().bytes, static_cast<size_t>(a.num_bytes())), 0);
+}
+
+TEST_P(EveryScheme, ReadsWhatItStores) {
+  const Scheme& scheme = *GetParam().scheme;
+  const LayerViews views = Views(tensors_);
+  ASSERT_OK(CheckDeclared(scheme, layer_, views));
+  const auto weight = scheme.dequantize(layer_, views);
+  ASSERT_OK(weight);
+  if (scheme.pack == nullptr) {
+    EXPECT_TRUE(std::equal(weight_.begin(), weight_.end(), weight->data<float>().begin()));
+    return;
+  }
+  const auto unpacked = scheme.unpack(layer_, views);
+  ASSERT_OK(unpacked);
+  ExpectSameBytes(unpacked->codes, quantized_.codes);
+  ExpectSameBytes(unpacked->scale, quantized_.scale);
+  ExpectSameBytes(*weight, Dequantize(*layer_.quantization.weights, quantized_));
+}
+
+// The input as its codes read back.
+std::vector<double> ReadBack(const Rows& x, const QuantizedRows& rows) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < x.m; ++i) {
+    for (int64_t j = 0; j < x.k; ++j) {
+      const auto at = static_cast<size_t>(i * x.k + j);
+      if (rows.codes.empty()) {
+        values.push_back(static_cast<double>(rows.source.data[i * rows.source.stride + j]));
+        continue;
+      }
+      const size_t groups = rows.scales.size() / static_cast<size_t>(x.m);
+      const size_t unit = at / (static_cast<size_t>(x.k) / groups);
+      const int zero_point =
+          rows.zero_points.empty() ? 0 : rows.zero_points[static_cast<size_t>(i)];
+      values.push_back((rows.codes[at] - zero_point) * static_cast<double>(rows.scales[unit]));
+    }
+  }
+  return values;
+}
+
+TEST_P(EveryScheme, ComputesItsDequantizedWeightsOnEveryInstructionSet) {
+  const Scheme& scheme = *GetParam().scheme;
+  const LayerViews views = Views(tensors_);
+  const Tensor weight = scheme.dequantize(layer_, views).value();
+  const TestContext context(2);
+  std::vector<Isa> isas = {Isa::kRef};
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
+    if (isa <= context.context.isa) isas.push_back(isa);
+  }
+  for (const Isa isa : isas) {
+    const Context at{.pool = context.context.pool, .isa = isa};
+    const auto prepared = scheme.prepare({&layer_, 1}, {&views, 1}, {}, at);
+    ASSERT_OK(prepared);
+    for (const int64_t m : {int64_t{1}, int64_t{5}, int64_t{40}}) {
+      SCOPED_TRACE(std::string(IsaName(isa)) + ", rows " + std::to_string(m));
+      const std::vector<float> x = Random(m * kK, 2);
+      const Rows input{x.data(), m, kK, kK};
+      QuantizedRows rows;
+      (*prepared)->QuantizeRows(input, &rows, at);
+      std::vector<float> y(static_cast<size_t>(m * kN));
+      (*prepared)->Multiply(rows, y.data(), kN, at);
+      const std::vector<double> read_back = ReadBack(input, rows);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < kN; ++j) {
+          double expected = 0;
+          double magnitude = 0;
+          for (int64_t k = 0; k < kK; ++k) {
+            const double product =
+                read_back[static_cast<size_t>(i * kK + k)] *
+                static_cast<double>(weight.data<float>()[static_cast<size_t>(j * kK + k)]);
+            expected += product;
+            magnitude += std::fabs(product);
+          }
+          // Rounded outputs are a step of 1 apart.
+          const double bound = 1e-6 * magnitude + (scheme.pack_output != nullptr ? 0.50001 : 0.0);
+          ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(i * kN + j)]), expected, bound)
+              << "row " << i << ", column " << j;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(List, EveryScheme, ::testing::ValuesIn(Cases()), CaseName);
+
+// A scheme that is made must be tried.
+TEST(SchemeList, WhatIsMadeHasExamples) {
+  for (const Scheme* scheme : AllSchemes()) {
+    EXPECT_TRUE(scheme->pack == nullptr || !scheme->examples.empty()) << scheme->name;
+  }
+}
+
+}  // namespace
+}  // namespace octavo
