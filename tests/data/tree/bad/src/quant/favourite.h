@@ -1,0 +1,2 @@
+// Asks for one scheme by its name.
+extern const Scheme kSomeScheme;
