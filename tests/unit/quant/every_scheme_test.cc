@@ -20,30 +20,38 @@ namespace {
 
 using testing::TestContext;
 
-constexpr int64_t kN = 72;
-constexpr int64_t kK = 256;  // two groups of 128, and a whole number of all others
-
 struct Case {
   const Scheme* scheme;
   std::string_view example;
+  bool is_odd;  // sizes that no vector divides, and a bias
 };
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const Scheme* scheme : AllSchemes()) {
-    for (const std::string_view example : scheme->examples) cases.push_back({scheme, example});
+    for (const std::string_view example : scheme->examples) {
+      cases.push_back({scheme, example, false});
+      cases.push_back({scheme, example, true});
+    }
   }
   return cases;
+}
+
+// Groups must divide the columns.
+int64_t OddColumns(const QuantizationScheme& declared) {
+  constexpr int64_t kOdd = 251;
+  if (!declared.weights || declared.weights->group_size.value_or(0) <= 0) return kOdd;
+  return 3 * *declared.weights->group_size;
 }
 
 std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
   std::string name = std::to_string(info.index) + "_" + std::string(info.param.scheme->name);
   std::replace(name.begin(), name.end(), ' ', '_');
-  return name;
+  return name + (info.param.is_odd ? "_odd" : "");
 }
 
 void PrintTo(const Case& item, std::ostream* out) {
-  *out << item.scheme->name << " " << item.example;
+  *out << item.scheme->name << " " << item.example << (item.is_odd ? ", odd sizes" : "");
 }
 
 std::vector<float> Random(int64_t count, uint64_t seed) {
@@ -72,13 +80,23 @@ class EveryScheme : public ::testing::TestWithParam<Case> {
   void SetUp() override {
     auto declared = ExampleOf(GetParam().example);
     ASSERT_OK(declared);
-    layer_ = {.name = "layer", .n = kN, .k = kK, .has_bias = false, .quantization = *declared};
+    const bool is_odd = GetParam().is_odd;
+    layer_ = {.name = "layer",
+              .n = is_odd ? 67 : 72,
+              .k = is_odd ? OddColumns(*declared) : 256,
+              .has_bias = is_odd,
+              .quantization = *declared};
     const auto selected = SelectScheme(layer_);
     ASSERT_OK(selected);
     ASSERT_EQ(*selected, GetParam().scheme);
-    weight_ = Random(kN * kK, 1);
+    weight_ = Random(layer_.n * layer_.k, 1);
     for (float& value : weight_) value = RoundedToBf16(value);
     Store();
+    if (is_odd) {
+      bias_ = Random(layer_.n, 3);
+      for (float& value : bias_) value = RoundedToBf16(value);
+      tensors_["bias"] = FromFloat(bias_, DType::kBF16, {layer_.n}).value();
+    }
   }
 
   static float RoundedToBf16(float value) { return FloatFromBf16(Bf16FromFloat(value)); }
@@ -86,11 +104,11 @@ class EveryScheme : public ::testing::TestWithParam<Case> {
   void Store() {
     const Scheme& scheme = *GetParam().scheme;
     if (scheme.pack == nullptr) {
-      tensors_["weight"] = FromFloat(weight_, DType::kBF16, {kN, kK}).value();
+      tensors_["weight"] = FromFloat(weight_, DType::kBF16, {layer_.n, layer_.k}).value();
       return;
     }
-    auto quantized =
-        QuantizeToNearest(*layer_.quantization.weights, weight_, kN, kK, layer_.model_dtype);
+    auto quantized = QuantizeToNearest(*layer_.quantization.weights, weight_, layer_.n, layer_.k,
+                                       layer_.model_dtype);
     ASSERT_OK(quantized);
     quantized_ = *std::move(quantized);
     auto packed = scheme.pack(layer_, quantized_.Clone());
@@ -108,8 +126,30 @@ class EveryScheme : public ::testing::TestWithParam<Case> {
     }
   }
 
+  // y [m, n] is x [m, k] times the weight, bias added, rounded where outputs are.
+  void ExpectProduct(const std::vector<double>& x, const Tensor& weight,
+                     const std::vector<float>& y) const {
+    const auto n = static_cast<size_t>(layer_.n);
+    const auto k = static_cast<size_t>(layer_.k);
+    const std::span<const float> w = weight.data<float>();
+    for (size_t i = 0; i < y.size(); ++i) {
+      double expected = bias_.empty() ? 0 : static_cast<double>(bias_[i % n]);
+      double magnitude = std::fabs(expected);
+      for (size_t j = 0; j < k; ++j) {
+        const double product = x[i / n * k + j] * static_cast<double>(w[i % n * k + j]);
+        expected += product;
+        magnitude += std::fabs(product);
+      }
+      // Rounded outputs are a step of 1 apart.
+      const double step = GetParam().scheme->pack_output != nullptr ? 0.50001 : 0.0;
+      ASSERT_NEAR(static_cast<double>(y[i]), expected, 1e-6 * magnitude + step)
+          << "row " << i / n << ", column " << i % n;
+    }
+  }
+
   LinearLayer layer_;
   std::vector<float> weight_;
+  std::vector<float> bias_;  // [n] or empty
   QuantizedWeight quantized_;
   LayerTensors tensors_;
 };
@@ -173,30 +213,13 @@ TEST_P(EveryScheme, ComputesItsDequantizedWeightsOnEveryInstructionSet) {
     ASSERT_OK(prepared);
     for (const int64_t m : {int64_t{1}, int64_t{5}, int64_t{40}}) {
       SCOPED_TRACE(std::string(IsaName(isa)) + ", rows " + std::to_string(m));
-      const std::vector<float> x = Random(m * kK, 2);
-      const Rows input{x.data(), m, kK, kK};
+      const std::vector<float> x = Random(m * layer_.k, 2);
+      const Rows input{x.data(), m, layer_.k, layer_.k};
       QuantizedRows rows;
       (*prepared)->QuantizeRows(input, &rows, at);
-      std::vector<float> y(static_cast<size_t>(m * kN));
-      (*prepared)->Multiply(rows, y.data(), kN, at);
-      const std::vector<double> read_back = ReadBack(input, rows);
-      for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < kN; ++j) {
-          double expected = 0;
-          double magnitude = 0;
-          for (int64_t k = 0; k < kK; ++k) {
-            const double product =
-                read_back[static_cast<size_t>(i * kK + k)] *
-                static_cast<double>(weight.data<float>()[static_cast<size_t>(j * kK + k)]);
-            expected += product;
-            magnitude += std::fabs(product);
-          }
-          // Rounded outputs are a step of 1 apart.
-          const double bound = 1e-6 * magnitude + (scheme.pack_output != nullptr ? 0.50001 : 0.0);
-          ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(i * kN + j)]), expected, bound)
-              << "row " << i << ", column " << j;
-        }
-      }
+      std::vector<float> y(static_cast<size_t>(m * layer_.n));
+      (*prepared)->Multiply(rows, y.data(), layer_.n, at);
+      ExpectProduct(ReadBack(input, rows), weight, y);
     }
   }
 }
