@@ -45,7 +45,9 @@ Result<std::vector<Window>> ReadTextWindows(const TextWindowFlags& flags,
   if (flags.bos) {
     OCTAVO_ASSIGN_OR_RETURN(options.bos, ReadBosToken(model_folder));
   }
-  return CutWindows(*tokens, options);
+  auto windows = CutWindows(*tokens, options);
+  if (!windows.ok()) return windows.status().Annotate(flags.text);
+  return windows;
 }
 
 }  // namespace octavo
