@@ -44,6 +44,19 @@ struct LayerReport {
   double error = 0;
 };
 
+// What calibration found for the keys and values that an attention module keeps, and for its
+// queries where they are quantized too.
+struct AttentionReport {
+  std::string name;
+  std::vector<float> key_scales;  // one, or one for each head
+  std::vector<float> value_scales;
+  std::vector<float> query_scales;  // none: queries stay floats
+  // Squared error of rounding as a share of the energy, over the first calibration tokens.
+  double key_error = 0;
+  double value_error = 0;
+  double query_error = 0;
+};
+
 // What a run was expected to take, before it began.
 struct Estimate {
   double seconds = 0;
@@ -64,7 +77,8 @@ struct QuantizationReport {
   double cpu_seconds = 0;
   int64_t peak_rss_bytes = 0;
   std::vector<LayerReport> layers;
-  std::optional<Estimate> estimate;  // of a dry run
+  std::vector<AttentionReport> attention;  // of modules whose cache is quantized
+  std::optional<Estimate> estimate;        // of a dry run
 
   // Layers with a note: a fallback, a raised damping.
   int64_t layers_with_notes() const;

@@ -56,11 +56,13 @@ void PrintSummary(const Options& options, const QuantizationReport& report) {
         estimate.hidden_in_memory ? "held in memory" : "read from disk");
   } else {
     text = fmt::format(
-        "{}\n  {} layers quantized, {:.1f} MB -> {:.1f} MB\n  {} samples, {} calibration tokens\n"
+        "{}\n  {} layers quantized, {:.1f} MB -> {:.1f} MB\n{}  {} samples, {} calibration tokens\n"
         "  {:.1f} s, {:.1f} CPU s, peak memory {:.0f} MiB\n",
         options.out, report.layers.size(), static_cast<double>(report.source_bytes) / 1e6,
-        static_cast<double>(report.output_bytes) / 1e6, report.samples, report.tokens,
-        report.seconds, report.cpu_seconds,
+        static_cast<double>(report.output_bytes) / 1e6,
+        report.attention.empty() ? ""
+                                 : "  keys and values: " + ScaleSummary(report.attention) + "\n",
+        report.samples, report.tokens, report.seconds, report.cpu_seconds,
         static_cast<double>(report.peak_rss_bytes) / (1024 * 1024));
     if (report.layers_with_notes() > 0) {
       text += fmt::format("  {} layers with notes, see quantization_report.json\n",
@@ -104,6 +106,12 @@ CommandBody Add(CLI::App& app) {
                  "Smooth activations first, with this strength (0.8 is usual)")
       ->excludes(recipe)
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option(
+         "--kv-cache", options->flags.kv_cache,
+         "Also quantize what attention keeps, keys and values: fp8 (as engines serve it) or "
+         "int8, calibrated")
+      ->excludes(recipe)
+      ->check(CLI::IsMember({"fp8", "int8"}));
   app.add_option("--method", options->method,
                  "How weights are rounded: gptq, awq (to nearest, after a search for scales) or "
                  "rtn (to nearest)")

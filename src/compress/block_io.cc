@@ -80,6 +80,23 @@ Result<LayerTensors> PackLayer(const LayerWork& layer, const Checkpoint& checkpo
   return tensors;
 }
 
+// Prepares the group with these weights, float32, in place of the layers' own.
+Status PrepareFloatGroup(const std::vector<TensorView>& weights, std::vector<LayerViews> views,
+                         LinearGroup* group, const Context& context) {
+  LinearGroup dense;
+  for (size_t l = 0; l < weights.size(); ++l) {
+    std::erase_if(views[l], [](const auto& entry) { return entry.first != "bias"; });
+    views[l]["weight"] = weights[l];
+    LinearLayer layer = group->layers[l];
+    layer.quantization = {};
+    dense.layers.push_back(std::move(layer));
+  }
+  OCTAVO_RETURN_IF_ERROR(PrepareGroup(&dense, views, {}, context));
+  group->parts = std::move(dense.parts);
+  group->part_columns = std::move(dense.part_columns);
+  return OkStatus();
+}
+
 Status SetNorms(const PackedBlock& packed, Block* block) {
   std::vector<std::pair<std::string, TensorView>> found = packed.copied_norms;
   for (const auto& [name, tensor] : packed.norms) found.emplace_back(name, tensor.view());
@@ -224,23 +241,30 @@ Status PrepareDequantizedBlock(PackedBlock* packed, Model* target, int64_t index
   Block& block = target->blocks[static_cast<size_t>(index)];
   const auto groups = block.groups();
   for (size_t g = 0; g < groups.size(); ++g) {
-    LinearGroup dense;
-    std::vector<LayerViews> views = packed->groups[g].views;
+    const std::vector<LayerViews>& views = packed->groups[g].views;
+    std::vector<TensorView> weights;
     for (size_t l = 0; l < groups[g]->layers.size(); ++l) {
-      LinearLayer layer = groups[g]->layers[l];
+      const LinearLayer& layer = groups[g]->layers[l];
       OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
       OCTAVO_ASSIGN_OR_RETURN(Tensor weight, scheme->dequantize(layer, views[l]));
-      std::erase_if(views[l], [](const auto& entry) { return entry.first != "bias"; });
-      views[l]["weight"] = weight.view();
+      weights.push_back(weight.view());
       packed->dequantized.push_back(std::move(weight));
-      layer.quantization = {};
-      dense.layers.push_back(std::move(layer));
     }
-    OCTAVO_RETURN_IF_ERROR(PrepareGroup(&dense, views, {}, context));
-    groups[g]->parts = std::move(dense.parts);
-    groups[g]->part_columns = std::move(dense.part_columns);
+    OCTAVO_RETURN_IF_ERROR(PrepareFloatGroup(weights, views, groups[g], context));
   }
   return SetNorms(*packed, &block);
+}
+
+Status PrepareFloatBlock(const BlockWork& work, const PackedBlock& packed, Model* target,
+                         const Context& context) {
+  Block& block = target->blocks[static_cast<size_t>(work.index)];
+  const auto groups = block.groups();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    std::vector<TensorView> weights;
+    for (const LayerWork& layer : work.groups[g].layers) weights.push_back(layer.weight.view());
+    OCTAVO_RETURN_IF_ERROR(PrepareFloatGroup(weights, packed.groups[g].views, groups[g], context));
+  }
+  return SetNorms(packed, &block);
 }
 
 void ReleasePackedBlock(Model* target, int64_t index) {

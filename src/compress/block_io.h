@@ -56,6 +56,9 @@ Status PreparePackedBlock(const PackedBlock& packed, Model* target, int64_t inde
 // The same with the quantized weights as float32 and float activations.
 Status PrepareDequantizedBlock(PackedBlock* packed, Model* target, int64_t index,
                                const Context& context);
+// The same with the weights as the modifiers left them, not quantized. `work` outlives what runs.
+Status PrepareFloatBlock(const BlockWork& work, const PackedBlock& packed, Model* target,
+                         const Context& context);
 void ReleasePackedBlock(Model* target, int64_t index);
 
 }  // namespace octavo

@@ -38,11 +38,11 @@ Status Calibration::Load(int64_t block) {
 }
 
 Status Calibration::Observe(Forward* forward, const Model& model, int64_t index,
-                            const Context& context) {
+                            const Context& context, Forward::Until until) {
   for (const Part& part : parts_) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
     OCTAVO_ASSIGN_OR_RETURN(const std::span<float> hidden, ReadPart(part, model));
-    RunPart(forward, model, index, part, hidden, Forward::Until::kLastTap);
+    RunPart(forward, model, index, part, hidden, until);
   }
   return OkStatus();
 }

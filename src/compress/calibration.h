@@ -31,8 +31,9 @@ class Calibration {
   // Goes on with the input of `block` that an earlier run left.
   Status Load(int64_t block);
 
-  // Runs block `index` of the forward's model over all samples, for its tap alone.
-  Status Observe(Forward* forward, const Model& model, int64_t index, const Context& context);
+  // Runs block `index` of the forward's model over all samples, for a tap alone: `until` it.
+  Status Observe(Forward* forward, const Model& model, int64_t index, const Context& context,
+                 Forward::Until until = Forward::Until::kLastTap);
   // After the last block: the final norm, whose output the tap gets as the head's input.
   Status ObserveHead(const Model& model, const Tap& tap, const Context& context);
   // Runs it and makes what comes out the input of the next block, on disk too.

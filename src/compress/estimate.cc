@@ -112,6 +112,9 @@ Result<Estimate> EstimateQuantization(const QuantizeOptions& options, const Quan
     const BlockSizes sizes = SizesOf(plan.target, block);
     block_bytes = std::max(block_bytes, BlockBytes(sizes, plan.needs, options.propagate));
     operations += Operations(sizes, plan.needs, options.propagate, tokens);
+    // Keys and values are looked at in a pass of their own.
+    if (plan.quantizes_attention())
+      operations += 2 * tokens * static_cast<double>(block.qkv.n() * block.qkv.k());
   }
   if (plan.quantizes_head()) {
     BlockSizes head;

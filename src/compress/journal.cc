@@ -47,6 +47,7 @@ Value ToJson(const DoneBlock& block) {
   Value::Array layers;
   for (const LayerReport& layer : block.layers) layers.push_back(ToJson(layer));
   json.Set("layers", std::move(layers));
+  if (block.attention) json.Set("attention", ToJson(*block.attention));
   json.Set("seconds", block.seconds);
   json.Set("cpu_seconds", block.cpu_seconds);
   return json;
@@ -65,6 +66,9 @@ Result<DoneBlock> ParseDoneBlock(const Value& json) {
   for (const Value& layer : layers->as_array()) {
     OCTAVO_ASSIGN_OR_RETURN(LayerReport report, LayerReportFromJson(layer));
     block.layers.push_back(std::move(report));
+  }
+  if (const Value* attention = json.Find("attention")) {
+    OCTAVO_ASSIGN_OR_RETURN(block.attention, AttentionReportFromJson(*attention));
   }
   OCTAVO_ASSIGN_OR_RETURN(block.seconds, json.GetDouble("seconds", 0));
   OCTAVO_ASSIGN_OR_RETURN(block.cpu_seconds, json.GetDouble("cpu_seconds", 0));

@@ -20,7 +20,8 @@ namespace octavo {
 struct DoneBlock {
   std::vector<std::string> tensors;  // as the output names them
   std::vector<LayerReport> layers;
-  double seconds = 0;  // of work since the line before
+  std::optional<AttentionReport> attention;  // of a block whose cache is quantized
+  double seconds = 0;                        // of work since the line before
   double cpu_seconds = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "compress/attention_scales.h"
 #include "compress/report.h"
 #include "io/passive_files.h"
 #include "quant/scheme.h"
@@ -21,7 +22,7 @@ namespace octavo {
 namespace {
 
 // Tensors that are written block by block: what linear layers have but biases, the norms whose
-// output they read; and the head's, where it is quantized.
+// output they read, scales of attention; and the head's, where it is quantized.
 std::set<std::string> BlockTensors(const Model& target) {
   std::set<std::string> names;
   const auto add = [&](const LinearLayer& layer) {
@@ -37,6 +38,10 @@ std::set<std::string> BlockTensors(const Model& target) {
     for (const LinearGroup* group : block.groups()) {
       for (const LinearLayer& layer : group->layers) add(layer);
     }
+  }
+  for (const Block& block : target.blocks) {
+    for (const DeclaredTensor& declared : DeclareAttentionScales(block, target.spec))
+      names.insert(block.attention + "." + declared.suffix);
   }
   for (const LinearLayer& layer : target.head.layers) {
     if (layer.quantization.weights) add(layer);
@@ -118,6 +123,13 @@ Status CheckReadBack(const LinearGroup& declared, const LinearGroup& loaded) {
   return OkStatus();
 }
 
+Status CheckAttentionReadBack(const Block& declared, const Block& loaded) {
+  if (declared.cache_quantization == loaded.cache_quantization &&
+      declared.query_quantization == loaded.query_quantization)
+    return OkStatus();
+  return Internal(declared.attention + " reads back with another quantization of its cache");
+}
+
 }  // namespace
 
 void ReportPlan(const LoadedModel& source, const QuantizationPlan& plan, const Dataset& dataset,
@@ -192,6 +204,9 @@ Status VerifyOutput(const std::filesystem::path& folder, const LoadedModel& sour
     for (size_t g = 0; g < declared.size(); ++g) {
       OCTAVO_RETURN_IF_ERROR(CheckReadBack(*declared[g], *loaded[g]));
     }
+    OCTAVO_RETURN_IF_ERROR(
+        CheckAttentionReadBack(plan.target.blocks[static_cast<size_t>(i)],
+                               reopened->model().blocks[static_cast<size_t>(i)]));
     reopened->ReleaseBlock(i);
   }
   return CheckReadBack(plan.target.head, reopened->model().head);

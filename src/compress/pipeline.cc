@@ -65,6 +65,7 @@ Status Make(const Run& run, const Context& context) {
   OCTAVO_ASSIGN_OR_RETURN(CheckpointWriter writer, MakeWriter(run));
   for (const DoneBlock& done : run.journal->done()) {
     run.report->layers.insert(run.report->layers.end(), done.layers.begin(), done.layers.end());
+    if (done.attention) run.report->attention.push_back(*done.attention);
   }
   context.progress.Start("quantize", run.num_blocks());
   OCTAVO_RETURN_IF_ERROR(QuantizeBlocks(run, &writer, context));

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <map>
 
+#include "compress/attention_scales.h"
 #include "compress/static_inputs.h"
 #include "compress/static_outputs.h"
 #include "model/architecture.h"
@@ -59,26 +60,54 @@ Result<std::vector<std::string>> UnknownLinears(const Checkpoint& checkpoint,
 }
 
 // quantization_config as the library saves it (checkpoint-format 1.3, 5.3): one group for each
-// distinct scheme in the order in which layers first use them, and in `ignore` every linear layer
-// that is not quantized, by name.
-QuantizationConfig MakeConfig(Model* target, const std::vector<std::string>& unknown_linears) {
-  QuantizationConfig config;
-  for (LinearGroup* group : AllGroups(target)) {
-    for (const LinearLayer& layer : group->layers) {
-      if (!layer.quantization.weights) {
-        config.ignore.push_back(layer.name);
-        continue;
-      }
-      const auto known =
-          std::find_if(config.config_groups.begin(), config.config_groups.end(),
-                       [&](const auto& entry) { return entry.second == layer.quantization; });
-      if (known == config.config_groups.end()) {
-        config.config_groups.emplace_back(fmt::format("group_{}", config.config_groups.size()),
-                                          layer.quantization);
-      }
+// distinct scheme in the order in which modules first use them, and in `ignore` every module that
+// is not quantized, by name, of the classes of which one is.
+class ConfigMaker {
+ public:
+  // `scheme`: null where the module is not quantized.
+  void Add(std::string_view class_name, const std::string& module,
+           const QuantizationScheme* scheme) {
+    if (scheme == nullptr) {
+      left_out_.emplace_back(class_name, module);
+      return;
+    }
+    classes_.insert(class_name);
+    auto& groups = config_.config_groups;
+    const auto known = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& entry) { return entry.second == *scheme; });
+    if (known == groups.end()) groups.emplace_back(fmt::format("group_{}", groups.size()), *scheme);
+  }
+
+  QuantizationConfig Finish() {
+    for (const auto& [class_name, module] : left_out_) {
+      if (classes_.contains(class_name)) config_.ignore.push_back(module);
+    }
+    return std::move(config_);
+  }
+
+ private:
+  QuantizationConfig config_;
+  std::set<std::string_view> classes_;
+  std::vector<std::pair<std::string_view, std::string>> left_out_;
+};
+
+QuantizationConfig MakeConfig(const Model& target,
+                              const std::vector<std::string>& unknown_linears) {
+  ConfigMaker maker;
+  const auto add = [&](const LinearLayer& layer, std::string_view class_name) {
+    maker.Add(class_name, layer.name, layer.quantization.weights ? &layer.quantization : nullptr);
+  };
+  for (const Block& block : target.blocks) {
+    maker.Add(target.attention_class, block.attention,
+              block.query_quantization ? &*block.query_quantization : nullptr);
+    for (const LinearGroup* group : block.groups()) {
+      for (const LinearLayer& layer : group->layers) add(layer, "Linear");
     }
   }
-  config.ignore.insert(config.ignore.end(), unknown_linears.begin(), unknown_linears.end());
+  for (const LinearLayer& layer : target.head.layers) add(layer, "Linear");
+  for (const std::string& module : unknown_linears) maker.Add("Linear", module, nullptr);
+  QuantizationConfig config = maker.Finish();
+  config.kv_cache_scheme = target.blocks.front().cache_quantization;
   config.format = CheckpointFormat(config);
   config.quantization_status = "compressed";
   config.version = kFormatVersion;
@@ -115,6 +144,12 @@ Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint,
     OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
     tensors.push_back({name, view.dtype, view.shape});
     checkpoint.Forget(name);
+  }
+  for (const Block& block : plan->target.blocks) {
+    for (const DeclaredTensor& declared : DeclareAttentionScales(block, plan->target.spec)) {
+      tensors.push_back({block.attention + "." + declared.suffix, declared.dtypes.front(),
+                         declared.shapes.front()});
+    }
   }
   if (plan->unties_head) {
     OCTAVO_RETURN_IF_ERROR(PlanLayer(plan->target.head.layers.front(), &tensors));
@@ -156,6 +191,7 @@ void AddNeeds(const Recipe& recipe, QuantizationPlan* plan) {
       importance.mean_square |= observer.ok() && (*observer)->wants_importance;
     }
   }
+  if (plan->quantizes_attention()) plan->needed_by.emplace_back("static scales of keys and values");
   if (inputs.any()) plan->needed_by.emplace_back("static scales of inputs");
   if (outputs.any()) plan->needed_by.emplace_back("static scales of outputs");
   if (importance.any()) plan->needed_by.emplace_back("an observer that weighs errors by inputs");
@@ -179,10 +215,10 @@ Result<QuantizationPlan> MakePlan(const LoadedModel& source, const Recipe& recip
   for (const auto& modifier : recipe.modifiers) {
     OCTAVO_RETURN_IF_ERROR(modifier->Check(plan.target, log).Annotate(modifier->class_name()));
   }
-  AddNeeds(recipe, &plan);
   plan.unties_head = plan.quantizes_head() && source.model().head_is_embedding;
   OCTAVO_ASSIGN_OR_RETURN(const auto unknown_linears, PlanUnknown(source, &plan, log));
-  plan.config = MakeConfig(&plan.target, unknown_linears);
+  plan.config = MakeConfig(plan.target, unknown_linears);
+  AddNeeds(recipe, &plan);
   OCTAVO_ASSIGN_OR_RETURN(plan.tensors, PlanTensors(source.checkpoint(), &plan));
   return plan;
 }

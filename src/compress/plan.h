@@ -27,7 +27,9 @@ struct QuantizationPlan {
   bool unties_head = false;
   StatisticsNeeds needs;               // of all modifiers and static inputs together
   std::vector<std::string> needed_by;  // who needs calibration data, for messages
-  bool needs_data() const { return needs.any(); }
+  bool needs_data() const { return needs.any() || quantizes_attention(); }
+  // Keys and values are kept as codes, in all blocks.
+  bool quantizes_attention() const { return config.kv_cache_scheme.has_value(); }
   bool quantizes_head() const {
     return target.head.layers.front().quantization.weights.has_value();
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compress/attention_scales.h"
 #include "compress/block_io.h"
 #include "compress/block_work.h"
 #include "compress/calibration.h"
@@ -21,33 +22,68 @@ struct Passes {
   Forward target;  // the quantized block: what the next one is calibrated on
 };
 
+// The block in the target's graph, in the form that `propagate` names.
+Status PrepareTarget(const Run& run, const BlockWork& work, PackedBlock* packed,
+                     const Context& context) {
+  Model* target = &run.plan->target;
+  switch (run.options.propagate) {
+    case Propagate::kFull:
+      return PreparePackedBlock(*packed, target, work.index, context);
+    case Propagate::kWeights:
+      return PrepareDequantizedBlock(packed, target, work.index, context);
+    case Propagate::kNone:
+      return PrepareFloatBlock(work, *packed, target, context);
+  }
+  return OkStatus();
+}
+
+// Finds the scales of what attention keeps on the prepared block's own keys and values, and writes
+// them. A block that is to be served as it stands rounds by them from now on.
+Status QuantizeAttention(const Run& run, Passes* passes, CheckpointWriter* writer, int64_t index,
+                         const Context& context) {
+  Model& target = run.plan->target;
+  Block& block = target.blocks[static_cast<size_t>(index)];
+  OCTAVO_ASSIGN_OR_RETURN(AttentionObserver observer, AttentionObserver::Make(block, target.spec));
+  Status status;
+  passes->target.set_attention_tap([&](const AttentionRows& rows) {
+    if (status.ok()) status = observer.Observe(rows, passes->calibration.running_batch().sequence);
+  });
+  const Status passed = passes->calibration.Observe(&passes->target, target, index, context,
+                                                    Forward::Until::kAttentionTap);
+  passes->target.set_attention_tap(nullptr);
+  OCTAVO_RETURN_IF_ERROR(passed);
+  OCTAVO_RETURN_IF_ERROR(status);
+  OCTAVO_ASSIGN_OR_RETURN(AttentionReport report, observer.Report());
+  OCTAVO_ASSIGN_OR_RETURN(const LayerTensors tensors,
+                          PackAttentionScales(report, block, target.spec));
+  for (const auto& [suffix, tensor] : tensors) {
+    OCTAVO_RETURN_IF_ERROR(writer->Write(fmt::format("{}.{}", block.attention, suffix), tensor));
+  }
+  context.log.Info(fmt::format("{}: error of keys {:.1e}, of values {:.1e}", report.name,
+                               report.key_error, report.value_error));
+  if (run.options.propagate == Propagate::kFull) UseAttentionScales(report, target.spec, &block);
+  run.report->attention.push_back(std::move(report));
+  return OkStatus();
+}
+
 // Runs the block, in the form that `propagate` names, over the calibration tokens: what comes out
 // is what the next block gets.
-Status FeedOn(const Run& run, Passes* passes, PackedBlock* packed, int64_t index,
-              const Context& context) {
-  const bool last = index + 1 == run.num_blocks() && !run.plan->quantizes_head();
-  if (last || passes->calibration.tokens() == 0) return OkStatus();
-  const Propagate propagate = run.options.propagate;
-  if (propagate == Propagate::kNone) {
-    return passes->calibration.FeedOn(&passes->source, run.source->model(), index, context);
-  }
-  Model* target = &run.plan->target;
-  OCTAVO_RETURN_IF_ERROR(propagate == Propagate::kFull
-                             ? PreparePackedBlock(*packed, target, index, context)
-                             : PrepareDequantizedBlock(packed, target, index, context));
-  OCTAVO_RETURN_IF_ERROR(passes->calibration.FeedOn(&passes->target, *target, index, context));
-  ReleasePackedBlock(target, index);
-  return OkStatus();
+Status FeedOn(const Run& run, Passes* passes, int64_t index, const Context& context) {
+  return run.options.propagate == Propagate::kNone
+             ? passes->calibration.FeedOn(&passes->source, run.source->model(), index, context)
+             : passes->calibration.FeedOn(&passes->target, run.plan->target, index, context);
 }
 
 // observe -> modify -> pack -> write. `pass` runs the original over the calibration tokens.
 Result<PackedBlock> QuantizeWork(const Run& run, const Calibration& calibration, BlockWork* work,
                                  const ObservingPass& pass, CheckpointWriter* writer,
                                  const Context& context) {
-  OCTAVO_RETURN_IF_ERROR(pass([&](const LinearGroup& group, const Rows& input) {
-    if (GroupWork* observed = FindGroup(work, group))
-      observed->statistics.Add(input, run.plan->needs, context);
-  }));
+  if (run.plan->needs.any()) {
+    OCTAVO_RETURN_IF_ERROR(pass([&](const LinearGroup& group, const Rows& input) {
+      if (GroupWork* observed = FindGroup(work, group))
+        observed->statistics.Add(input, run.plan->needs, context);
+    }));
+  }
   for (GroupWork& group : work->groups) group.statistics.Finish(context);
   for (const auto& modifier : run.recipe.modifiers) {
     OCTAVO_RETURN_IF_ERROR(modifier->Apply(work, context).Annotate(modifier->class_name()));
@@ -73,7 +109,15 @@ Status QuantizeBlock(const Run& run, Passes* passes, CheckpointWriter* writer, i
   };
   OCTAVO_ASSIGN_OR_RETURN(PackedBlock packed,
                           QuantizeWork(run, passes->calibration, &work, pass, writer, context));
-  OCTAVO_RETURN_IF_ERROR(FeedOn(run, passes, &packed, index, context));
+  const bool feeds = passes->calibration.tokens() > 0 &&
+                     (index + 1 < run.num_blocks() || run.plan->quantizes_head());
+  const bool runs_target = feeds && run.options.propagate != Propagate::kNone;
+  if (run.plan->quantizes_attention() || runs_target)
+    OCTAVO_RETURN_IF_ERROR(PrepareTarget(run, work, &packed, context));
+  if (run.plan->quantizes_attention())
+    OCTAVO_RETURN_IF_ERROR(QuantizeAttention(run, passes, writer, index, context));
+  if (feeds) OCTAVO_RETURN_IF_ERROR(FeedOn(run, passes, index, context));
+  ReleasePackedBlock(&run.plan->target, index);
   run.source->ReleaseBlock(index);
   return OkStatus();
 }
@@ -96,6 +140,7 @@ Status CommitBlock(const Run& run, const Calibration& calibration, size_t layers
   DoneBlock done;
   OCTAVO_ASSIGN_OR_RETURN(done.tensors, writer->SyncWritten());
   const auto& layers = run.report->layers;
+  if (run.plan->quantizes_attention()) done.attention = run.report->attention.back();
   done.layers.assign(layers.begin() + static_cast<std::ptrdiff_t>(layers_before), layers.end());
   run.stopwatch->Take(&done.seconds, &done.cpu_seconds);
   OCTAVO_RETURN_IF_ERROR(run.journal->Append(std::move(done)));

@@ -184,6 +184,18 @@ Result<std::string_view> FrontMatter(std::string_view text, std::string_view wha
   return text.substr(kOpen.size(), end + 1 - kOpen.size());
 }
 
+// One scale for the keys and one for the values of a layer.
+Result<Value> CacheScheme(const std::string& name) {
+  if (name != "fp8" && name != "int8")
+    return InvalidArgument(fmt::format("\"{}\" is no form of a cache; fp8 and int8 are", name));
+  return Value(Value::Object{{"num_bits", 8},
+                             {"type", name == "fp8" ? "float" : "int"},
+                             {"strategy", "tensor"},
+                             {"symmetric", true},
+                             {"dynamic", false},
+                             {"observer", "static_minmax"}});
+}
+
 }  // namespace
 
 Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger& log) {
@@ -216,6 +228,10 @@ Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
   } else {
     quantization.Set("targets", Value::Array{"Linear"});
     quantization.Set("scheme", flags.scheme);
+  }
+  if (flags.kv_cache) {
+    OCTAVO_ASSIGN_OR_RETURN(Value cache, CacheScheme(*flags.kv_cache));
+    quantization.Set("kv_cache_scheme", std::move(cache));
   }
   if (flags.awq) modifiers.Set("AWQModifier", Value::MakeObject());
   modifiers.Set(flags.gptq ? "GPTQModifier" : "QuantizationModifier", std::move(quantization));

@@ -30,10 +30,11 @@ Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger&
 // A recipe from a few flags.
 struct RecipeFlags {
   std::string scheme = "W8A8";
-  bool gptq = true;                                  // else round to nearest
-  bool awq = false;                                  // scale input channels before rounding
-  std::optional<int64_t> group_size = std::nullopt;  // of the weights, in place of the preset's
-  std::optional<double> smoothquant = std::nullopt;  // the strength; none: no smoothing
+  bool gptq = true;                                    // else round to nearest
+  bool awq = false;                                    // scale input channels before rounding
+  std::optional<int64_t> group_size = std::nullopt;    // of the weights, in place of the preset's
+  std::optional<double> smoothquant = std::nullopt;    // the strength; none: no smoothing
+  std::optional<std::string> kv_cache = std::nullopt;  // "fp8", "int8"; none: floats
   std::vector<std::string> ignore = {"lm_head"};
 };
 Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log);

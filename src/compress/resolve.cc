@@ -40,12 +40,6 @@ std::string Describe(const QuantizationScheme& scheme) {
 Status CheckSchemes(const Modifier& modifier) {
   for (const auto& [name, scheme] : modifier.quantization()->config_groups) {
     const std::string where = fmt::format("{}: {}", modifier.class_name(), name);
-    const bool quantizes_activations = scheme.input_activations || scheme.output_activations;
-    if (!scheme.weights && quantizes_activations) {
-      return Unsupported(where +
-                         " quantizes activations but no weights (as attention or a KV cache is "
-                         "quantized), which is not supported yet; remove the group");
-    }
     if (!scheme.weights || CanBeMade(scheme)) continue;
     LinearLayer layer;
     layer.name = where;
@@ -84,12 +78,59 @@ Status NothingMatched(const Modifier& modifier, const Model& target) {
       target.blocks.front().qkv.layers.front().name, target.head.layers.front().name));
 }
 
+// All that targets and ignore may name.
+std::vector<ModuleName> NamedModules(const Model& target) {
+  std::vector<ModuleName> modules = target.modules();
+  const std::vector<ModuleName> attention = target.attention_modules();
+  modules.insert(modules.end(), attention.begin(), attention.end());
+  return modules;
+}
+
+// What the config says of attention and of the cache, which must be one thing for keys and values
+// of all blocks. The number of modules that it speaks of.
+Result<int64_t> ResolveAttention(const QuantizationConfig& config, Model* target) {
+  const auto check = [](const QuantizationArgs& args, std::string_view what) -> Status {
+    const std::string reason = WhyUnsupportedForAttention(args);
+    if (reason.empty()) return OkStatus();
+    return Unsupported(fmt::format(
+        "{} ({}) cannot be made: {}; declare {{num_bits: 8, type: float (or int), strategy: tensor "
+        "(or attn_head)}}",
+        what, args.ToString(), reason));
+  };
+  OCTAVO_RETURN_IF_ERROR(DeclareAttention(config, target));
+  int64_t matched = 0;
+  for (const Block& block : target->blocks) {
+    const auto& cache = block.cache_quantization;
+    if (block.query_quantization) {
+      ++matched;
+      OCTAVO_RETURN_IF_ERROR(check(*block.query_quantization->input_activations, block.attention));
+    }
+    if (cache) OCTAVO_RETURN_IF_ERROR(check(*cache, "kv_cache_scheme"));
+    if (!block.query_quantization) continue;
+    const QuantizationArgs& query = *block.query_quantization->input_activations;
+    if (query == *cache) continue;
+    return InvalidArgument(fmt::format(
+        "{} is quantized as {}, but kv_cache_scheme is {}: keys and values have one scheme; leave "
+        "kv_cache_scheme out, or make both the same",
+        block.attention, query.ToString(), cache->ToString()));
+  }
+  const auto without = std::find_if(target->blocks.begin(), target->blocks.end(),
+                                    [](const Block& block) { return !block.cache_quantization; });
+  if (matched > 0 && without != target->blocks.end()) {
+    return InvalidArgument(fmt::format(
+        "attention is quantized, but not that of {}: engines keep the keys and values of all "
+        "blocks alike; target the class, {}, or add kv_cache_scheme",
+        without->attention, target->attention_class));
+  }
+  return config.kv_cache_scheme ? std::ssize(target->blocks) : matched;
+}
+
 Status ResolveModifier(const Modifier& modifier, Model* target, LayerOwners* owners, Logger& log) {
   const QuantizationConfig& config = *modifier.quantization();
   OCTAVO_RETURN_IF_ERROR(CheckSchemes(modifier));
   OCTAVO_ASSIGN_OR_RETURN(const SchemeResolver schemes, SchemeResolver::Make(config));
   OCTAVO_ASSIGN_OR_RETURN(const UnmatchedPatterns unmatched,
-                          FindUnmatchedPatterns(config, target->modules()));
+                          FindUnmatchedPatterns(config, NamedModules(*target)));
   WarnOfUnmatched(unmatched, modifier, log);
   OCTAVO_ASSIGN_OR_RETURN(const auto embedding,
                           schemes.Resolve({target->names.embedding, "Embedding"}));
@@ -104,13 +145,22 @@ Status ResolveModifier(const Modifier& modifier, Model* target, LayerOwners* own
     for (LinearLayer& layer : group->layers) {
       OCTAVO_ASSIGN_OR_RETURN(auto scheme, schemes.Resolve({layer.name, "Linear"}));
       if (!scheme) continue;
+      if (!scheme->weights) {
+        return Unsupported(fmt::format(
+            "{}: the activations of {} would be quantized, but not its weights ({}); give the "
+            "group weights, or target attention alone ({})",
+            modifier.class_name(), layer.name, SchemeString(*scheme), target->attention_class));
+      }
       layer.quantization = *std::move(scheme);
       (*owners)[layer.name] = &modifier;
       ++matched;
     }
   }
-  if (matched == 0) return NothingMatched(modifier, *target);
-  log.Info(fmt::format("{}: {} layers", modifier.class_name(), matched));
+  auto attention = ResolveAttention(config, target);
+  if (!attention.ok()) return attention.status().Annotate(modifier.class_name());
+  if (matched + *attention == 0) return NothingMatched(modifier, *target);
+  log.Info(fmt::format("{}: {} layers{}", modifier.class_name(), matched,
+                       *attention > 0 ? fmt::format(", keys and values of {}", *attention) : ""));
   return OkStatus();
 }
 
@@ -167,7 +217,8 @@ Result<LayerOwners> ResolveRecipe(const Recipe& recipe, Model* target, Logger& l
     if (modifier->quantization() == nullptr) continue;
     OCTAVO_RETURN_IF_ERROR(ResolveModifier(*modifier, target, &owners, log));
   }
-  if (owners.empty())
+  const bool quantizes_cache = target->blocks.front().cache_quantization.has_value();
+  if (owners.empty() && !quantizes_cache)
     return InvalidArgument(
         "the recipe quantizes nothing: add a QuantizationModifier or GPTQModifier");
   OCTAVO_RETURN_IF_ERROR(CheckGroups(target));

@@ -113,6 +113,8 @@ void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceS
 
   norm(block.attention_norm_weight);
   MultiplyGroup(block.qkv, {normed.data(), m, width, width}, Scratch(&qkv_, m, block.qkv.n()));
+  PrepareHeads(block, batch);
+  if (until == Until::kAttentionTap) return;
   Attention(block, block_index, batch, states);
   MultiplyGroup(block.attention_output, {attended_.data(), m, spec.q_size(), spec.q_size()},
                 projected);
@@ -162,10 +164,9 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
   const int64_t m = batch.rows();
   const int64_t stride = block.qkv.n();
   float* queries = qkv_.data();
-  float* keys = queries + spec.q_size();
+  const float* keys = queries + spec.q_size();
   const float* values = keys + spec.kv_size();
 
-  PrepareRope(batch);
   std::vector<AttentionSequence> sequences;
   for (int64_t first = 0; first < m;) {
     const int64_t end = RunEnd(batch, first);
@@ -176,18 +177,14 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
                          .kv = {}});
     first = end;
   }
-  // One sequence's rows are shared among the threads, of several each takes some.
+  if (!block.query_scales.empty()) RoundQueries(block, m, queries, stride);
   context_.pool.ParallelFor(std::ssize(sequences), [&](int64_t i) {
     AttentionSequence& sequence = sequences[static_cast<size_t>(i)];
     const int64_t first = sequence.first_row;
-    float* q = queries + first * stride;
-    float* k = keys + first * stride;
-    RotateHeads(block, first, sequence.rows, q, k, stride);
-    TransformHeads(block, sequence.rows, q, k, stride);
     const auto state = static_cast<size_t>(batch.sequence[static_cast<size_t>(first)]);
     auto* kv = static_cast<KvState*>(states[state]->layers[static_cast<size_t>(block_index)].get());
     OCTAVO_CHECK(kv->length() == sequence.first_position) << kv->length();
-    kv->Append(k, values + first * stride, sequence.rows, stride);
+    kv->Append(keys + first * stride, values + first * stride, sequence.rows, stride);
     sequence.kv_begin = kv->begin();
     sequence.kv = kv->view();
   });
@@ -200,33 +197,42 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
          spec.q_size(), context_.isa, context_.pool);
 }
 
-void Forward::RotateHeads(const octavo::Block& block, int64_t first_row, int64_t rows,
-                          float* queries, float* keys, int64_t stride) {
+void Forward::PrepareHeads(const octavo::Block& block, const Batch& batch) {
+  const ModelSpec& spec = model_.spec;
+  const int64_t m = batch.rows();
+  const int64_t stride = block.qkv.n();
+  float* queries = qkv_.data();
+  float* keys = queries + spec.q_size();
+  const float* values = keys + spec.kv_size();
+  PrepareRope(batch);
+  RotateHeads(block, m, queries, keys, stride);
+  for (const auto& transform : block.query_transforms)
+    transform->ApplyInPlace(queries, stride, m, spec.q_size(), context_);
+  for (const auto& transform : block.key_transforms)
+    transform->ApplyInPlace(keys, stride, m, spec.kv_size(), context_);
+  if (attention_tap_)
+    attention_tap_({.queries = {queries, m, spec.q_size(), stride},
+                    .keys = {keys, m, spec.kv_size(), stride},
+                    .values = {values, m, spec.kv_size(), stride}});
+}
+
+void Forward::RotateHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
+                          int64_t stride) {
   const ModelSpec& spec = model_.spec;
   if (spec.qk_norm) {
     NormHeads(block.q_norm_weight, queries, stride, rows, spec.num_heads);
     NormHeads(block.k_norm_weight, keys, stride, rows, spec.num_kv_heads);
   }
-  const float* cos = cos_.data() + first_row * (spec.head_dim / 2);
-  const float* sin = sin_.data() + first_row * (spec.head_dim / 2);
-  ApplyRope(queries, stride, rows, spec.num_heads, spec.head_dim, spec.head_dim, cos, sin,
-            context_.isa, context_.pool);
-  ApplyRope(keys, stride, rows, spec.num_kv_heads, spec.head_dim, spec.head_dim, cos, sin,
-            context_.isa, context_.pool);
-}
-
-void Forward::TransformHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
-                             int64_t stride) {
-  for (const auto& transform : block.query_transforms)
-    transform->ApplyInPlace(queries, stride, rows, model_.spec.q_size(), context_);
-  for (const auto& transform : block.key_transforms)
-    transform->ApplyInPlace(keys, stride, rows, model_.spec.kv_size(), context_);
-  if (!block.query_scales.empty()) RoundQueries(block, rows, queries, stride);
+  ApplyRope(queries, stride, rows, spec.num_heads, spec.head_dim, spec.head_dim, cos_.data(),
+            sin_.data(), context_.isa, context_.pool);
+  ApplyRope(keys, stride, rows, spec.num_kv_heads, spec.head_dim, spec.head_dim, cos_.data(),
+            sin_.data(), context_.isa, context_.pool);
 }
 
 void Forward::RoundQueries(const octavo::Block& block, int64_t rows, float* queries,
                            int64_t stride) {
-  const bool is_float = block.query_quantization->type == QuantizationType::kFloat;
+  const bool is_float =
+      block.query_quantization->input_activations->type == QuantizationType::kFloat;
   const int64_t width = model_.spec.q_size() / std::ssize(block.query_scales);
   std::vector<float> rounded(static_cast<size_t>(rows * width));
   std::vector<float> scales(static_cast<size_t>(rows));

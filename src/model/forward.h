@@ -37,6 +37,14 @@ struct Batch {
 // calibration, dumps and debugging all use it.
 using Tap = std::function<void(const LinearGroup& group, const Rows& input)>;
 
+// Queries, keys and values of the rows of a batch, [m, heads * head_dim], rotated and transformed,
+// before anything is rounded or kept.
+struct AttentionRows {
+  Rows queries, keys, values;
+};
+// Called in each block before its attention: scales of what is kept are found with it.
+using AttentionTap = std::function<void(const AttentionRows& rows)>;
+
 // Owns the scratch memory of passes over one model; one pass at a time.
 class Forward {
  public:
@@ -44,14 +52,15 @@ class Forward {
   Forward(const Model& model, const Context& context);
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
+  void set_attention_tap(AttentionTap tap) { attention_tap_ = std::move(tap); }
 
   // Rows of the embedding: hidden [m, hidden_size] float32. InvalidArgument for a token outside the
   // vocabulary.
   Status Embed(const Batch& batch, std::span<float> hidden);
   // One decoder block in place, over hidden [m, hidden_size]; states[s]->layers[block_index] grows
-  // by the rows of sequence s. The block is loaded. kLastTap: for the tap alone; the block ends
-  // with the tap of its last group, and hidden is scratch afterwards.
-  enum class Until : uint8_t { kEnd, kLastTap };
+  // by the rows of sequence s. The block is loaded. For a tap alone the block ends with the tap of
+  // its last group, or with that of its attention; hidden is scratch afterwards.
+  enum class Until : uint8_t { kEnd, kLastTap, kAttentionTap };
   void Block(int64_t block_index, const Batch& batch, std::span<SequenceState* const> states,
              std::span<float> hidden, Until until = Until::kEnd);
   // Final norm and head of the wanted rows: logits [wanted rows, vocab_size].
@@ -62,14 +71,14 @@ class Forward {
   void MultiplyGroup(const LinearGroup& group, const Rows& x, std::span<float> y);
   void Attention(const octavo::Block& block, int64_t block_index, const Batch& batch,
                  std::span<SequenceState* const> states);
-  // Norms (where the model has them) and rotary embedding of the queries and keys of `rows` rows of
-  // the batch, in place; rows lie `stride` floats apart.
-  void RotateHeads(const octavo::Block& block, int64_t first_row, int64_t rows, float* queries,
-                   float* keys, int64_t stride);
-  // What the checkpoint asks for of rotated queries and keys, in place: transforms of each head,
-  // and queries rounded to their codes and back.
-  void TransformHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
-                      int64_t stride);
+  // The queries and keys of qkv_, in place, as attention reads them: rotated, and transformed as
+  // the checkpoint asks; then the tap.
+  void PrepareHeads(const octavo::Block& block, const Batch& batch);
+  // Norms (where the model has them) and rotary embedding of `rows` rows, in place; rows lie
+  // `stride` floats apart.
+  void RotateHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
+                   int64_t stride);
+  // Queries to their codes and back, in place.
   void RoundQueries(const octavo::Block& block, int64_t rows, float* queries, int64_t stride);
   // RMSNorm of each of `heads` heads, in place; rows of x lie `stride` floats apart.
   void NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads);
@@ -78,6 +87,7 @@ class Forward {
   const Model& model_;
   const Context& context_;
   Tap tap_;
+  AttentionTap attention_tap_;
   std::vector<float> frequencies_;  // [head_dim / 2], of the latest sequence
 
   // Scratch, sized by the largest batch so far.

@@ -10,9 +10,8 @@ namespace {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const ModelSpec& spec, const SchemeResolver* schemes,
-               const SchemeResolver* attention_schemes)
-      : spec_(spec), schemes_(schemes), attention_schemes_(attention_schemes) {}
+  GraphBuilder(const ModelSpec& spec, const SchemeResolver* schemes)
+      : spec_(spec), schemes_(schemes) {}
 
   // Layers `prefix` + names[i], each with n[i] outputs and k inputs.
   Result<LinearGroup> Group(const std::string& prefix, const std::vector<std::string>& names,
@@ -35,27 +34,13 @@ class GraphBuilder {
     return group;
   }
 
-  // What is declared for the block's attention, and by kv_cache_scheme; the one goes for keys and
-  // values where the other is missing.
-  Status DeclareAttention(const std::string& attention_class, Block* block) const {
-    if (schemes_ == nullptr) return OkStatus();
-    OCTAVO_ASSIGN_OR_RETURN(const auto declared,
-                            attention_schemes_->Resolve({block->attention, attention_class}));
-    if (declared) block->query_quantization = declared->input_activations;
-    block->cache_quantization = schemes_->config().kv_cache_scheme;
-    if (!block->cache_quantization) block->cache_quantization = block->query_quantization;
-    return OkStatus();
-  }
-
  private:
   const ModelSpec& spec_;
   const SchemeResolver* schemes_;
-  const SchemeResolver* attention_schemes_;  // the groups that may be meant for attention
 };
 
 Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
-                         const ModuleNames& names, const std::string& attention_class,
-                         int64_t index) {
+                         const ModuleNames& names, int64_t index) {
   Block block;
   block.name = fmt::format("{}.{}", names.blocks, index);
   const std::string prefix = block.name + ".";
@@ -79,7 +64,6 @@ Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
                     spec.hidden_size, spec.mlp_bias));
   OCTAVO_ASSIGN_OR_RETURN(block.down, builder.Group(prefix, {names.down}, {spec.hidden_size},
                                                     spec.intermediate_size, spec.mlp_bias));
-  OCTAVO_RETURN_IF_ERROR(builder.DeclareAttention(attention_class, &block));
   return block;
 }
 
@@ -129,6 +113,22 @@ std::vector<ModuleName> Model::attention_modules() const {
   return modules;
 }
 
+Status DeclareAttention(const QuantizationConfig& config, Model* model) {
+  OCTAVO_ASSIGN_OR_RETURN(const SchemeResolver schemes,
+                          SchemeResolver::Make(WithoutWeights(config)));
+  for (Block& block : model->blocks) {
+    OCTAVO_ASSIGN_OR_RETURN(auto declared,
+                            schemes.Resolve({block.attention, model->attention_class}));
+    if (declared) block.query_quantization = *std::move(declared);
+    if (config.kv_cache_scheme) {
+      block.cache_quantization = config.kv_cache_scheme;
+    } else if (!block.cache_quantization && block.query_quantization) {
+      block.cache_quantization = block.query_quantization->input_activations;
+    }
+  }
+  return OkStatus();
+}
+
 Result<Model> BuildGraph(const Architecture& architecture, const ModelSpec& spec,
                          const QuantizationConfig* quantization) {
   Model model;
@@ -141,21 +141,18 @@ Result<Model> BuildGraph(const Architecture& architecture, const ModelSpec& spec
                            .quantization = {}};
   model.attention_class = AttentionClass(spec.architecture);
   std::optional<SchemeResolver> schemes;
-  std::optional<SchemeResolver> attention_schemes;
   if (quantization != nullptr) {
     OCTAVO_ASSIGN_OR_RETURN(schemes, SchemeResolver::Make(*quantization));
-    OCTAVO_ASSIGN_OR_RETURN(attention_schemes, SchemeResolver::Make(WithoutWeights(*quantization)));
     OCTAVO_ASSIGN_OR_RETURN(const auto declared,
                             schemes->Resolve({model.names.embedding, "Embedding"}));
     if (declared) model.embedding_layer.quantization = *declared;
   }
-  const GraphBuilder builder(spec, schemes ? &*schemes : nullptr,
-                             attention_schemes ? &*attention_schemes : nullptr);
+  const GraphBuilder builder(spec, schemes ? &*schemes : nullptr);
   for (int64_t i = 0; i < spec.num_layers; ++i) {
-    OCTAVO_ASSIGN_OR_RETURN(Block block,
-                            BuildBlock(builder, spec, model.names, model.attention_class, i));
+    OCTAVO_ASSIGN_OR_RETURN(Block block, BuildBlock(builder, spec, model.names, i));
     model.blocks.push_back(std::move(block));
   }
+  if (quantization != nullptr) OCTAVO_RETURN_IF_ERROR(DeclareAttention(*quantization, &model));
   OCTAVO_ASSIGN_OR_RETURN(model.head, builder.Group("", {model.names.head}, {spec.vocab_size},
                                                     spec.hidden_size, false));
   return model;

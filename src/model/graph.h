@@ -45,8 +45,9 @@ struct Block {
   LinearGroup attention_output;
   LinearGroup gate_up;
   LinearGroup down;
-  // How queries are declared to be rounded once they are rotated; and keys and values, likewise.
-  std::optional<QuantizationArgs> query_quantization;
+  // How queries are declared to be rounded once they are rotated (its input_activations); and keys
+  // and values, likewise.
+  std::optional<QuantizationScheme> query_quantization;
   std::optional<QuantizationArgs> cache_quantization;
 
   // Filled when the model is opened (runtime/online.h).
@@ -89,6 +90,10 @@ struct Model {
   // Those that a config may name besides.
   std::vector<ModuleName> attention_modules() const;
 };
+
+// Gives each block what the config declares for its attention and, by kv_cache_scheme, for its
+// cache; the one goes for keys and values where the other is missing. What is not declared stays.
+Status DeclareAttention(const QuantizationConfig& config, Model* model);
 
 // Names, shapes and the declared quantization of every layer; no weights. `quantization` may be
 // null.

@@ -24,10 +24,6 @@ int8_t Int8Code(float value) {
   return static_cast<int8_t>(std::nearbyint(std::clamp(value, -128.0F, 127.0F)));
 }
 
-DType CodesOf(const QuantizationArgs& args) {
-  return args.type == QuantizationType::kFloat ? DType::kF8E4M3 : DType::kI8;
-}
-
 class ScaleReader {
  public:
   ScaleReader(const Checkpoint& checkpoint, AttentionScales* found)
@@ -118,7 +114,7 @@ Status ReadCache(const AttentionShapeInFile& shape, const QuantizationArgs& args
   const auto heads = static_cast<size_t>(shape.kv_heads);
   if (keys.size() == 1) keys.assign(heads, keys.front());
   if (values.size() == 1) values.assign(heads, values.front());
-  found->cache = KvCodec(CodesOf(args), std::move(keys), std::move(values));
+  found->cache = KvCodec(AttentionCodes(args), std::move(keys), std::move(values));
   return OkStatus();
 }
 
@@ -153,6 +149,29 @@ void EncodeRow(const float* x, int64_t count, float scale, DType dtype, std::byt
     codes[i] = dtype == DType::kI8 ? static_cast<std::byte>(Int8Code(value))
                                    : static_cast<std::byte>(E4M3FromFloat(value));
   }
+}
+
+DType AttentionCodes(const QuantizationArgs& args) {
+  return args.type == QuantizationType::kFloat ? DType::kF8E4M3 : DType::kI8;
+}
+
+std::vector<DeclaredTensor> DeclareAttentionScales(const AttentionShapeInFile& shape,
+                                                   const QuantizationArgs& cache,
+                                                   const QuantizationArgs* query,
+                                                   DType scale_dtype) {
+  const auto shape_of = [](const QuantizationArgs& args, int64_t heads) {
+    return args.strategy == Strategy::kAttnHead ? Shape{heads, 1, 1} : Shape{1};
+  };
+  const Shape kept = shape_of(cache, shape.kv_heads);
+  std::vector<DeclaredTensor> tensors = {{"k_scale", {scale_dtype}, {kept}},
+                                         {"v_scale", {scale_dtype}, {kept}}};
+  if (query == nullptr) return tensors;
+  const Shape asked = shape_of(*query, shape.heads);
+  tensors.push_back({"q_scale", {scale_dtype}, {asked}});
+  tensors.push_back({"k_zero_point", {AttentionCodes(cache)}, {kept}});
+  tensors.push_back({"v_zero_point", {AttentionCodes(cache)}, {kept}});
+  tensors.push_back({"q_zero_point", {AttentionCodes(*query)}, {asked}});
+  return tensors;
 }
 
 std::string WhyUnsupportedForAttention(const QuantizationArgs& args) {

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "io/checkpoint.h"
 #include "quant/args.h"
+#include "quant/scheme.h"
 #include "tensor/dtype.h"
 
 namespace octavo {
@@ -50,6 +51,18 @@ struct AttentionShapeInFile {
   int64_t heads = 0;
   int64_t kv_heads = 0;
 };
+
+// The scales of one module's attention on disk, under `shape.module`: [1], or [heads, 1, 1] of
+// strategy attn_head, in `scale_dtype`; where queries are quantized (`query` is not null) theirs
+// too, and the zero points that the library writes then, which are zero. What is written, that is:
+// ReadAttentionScales takes more.
+std::vector<DeclaredTensor> DeclareAttentionScales(const AttentionShapeInFile& shape,
+                                                   const QuantizationArgs& cache,
+                                                   const QuantizationArgs* query,
+                                                   DType scale_dtype);
+
+// The dtype of the codes of keys and values, F8_E4M3 or I8.
+DType AttentionCodes(const QuantizationArgs& args);
 
 // What keeps keys and values, or queries, from being rounded as `args` says: "dynamic", "4-bit
 // int"; empty when nothing does.

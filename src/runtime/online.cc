@@ -103,12 +103,11 @@ Status LoadTransforms(const QuantizationConfig& config, const Checkpoint& checkp
 
 // ---- queries, keys and values ------------------------------------------------------------------
 
-Status CheckAttention(const std::optional<QuantizationArgs>& args, std::string_view what) {
-  if (!args) return OkStatus();
-  const std::string reason = WhyUnsupportedForAttention(*args);
+Status CheckAttention(const QuantizationArgs& args, std::string_view what) {
+  const std::string reason = WhyUnsupportedForAttention(args);
   if (reason.empty()) return OkStatus();
   return Unsupported(
-      fmt::format("quantization_config: {} ({}): {}", what, args->ToString(), reason));
+      fmt::format("quantization_config: {} ({}): {}", what, args.ToString(), reason));
 }
 
 // Releases up to 0.5 declare the cache as the output of k_proj and v_proj, and keep its scales
@@ -122,16 +121,16 @@ void ForgetOutputOfProjections(const std::optional<QuantizationArgs>& cache, Lin
 
 Status LoadScales(const Checkpoint& checkpoint, const ModelSpec& spec, Block* block,
                   TensorNameSet* used, const Context& context) {
-  const auto address = [](const auto& args) { return args ? &*args : nullptr; };
-  OCTAVO_ASSIGN_OR_RETURN(
-      AttentionScales scales,
-      ReadAttentionScales(checkpoint,
-                          {.module = block->attention,
-                           .k_proj = block->qkv.layers[1].name,
-                           .v_proj = block->qkv.layers[2].name,
-                           .heads = spec.num_heads,
-                           .kv_heads = spec.num_kv_heads},
-                          address(block->cache_quantization), address(block->query_quantization)));
+  const auto& query = block->query_quantization;
+  OCTAVO_ASSIGN_OR_RETURN(AttentionScales scales,
+                          ReadAttentionScales(checkpoint,
+                                              {.module = block->attention,
+                                               .k_proj = block->qkv.layers[1].name,
+                                               .v_proj = block->qkv.layers[2].name,
+                                               .heads = spec.num_heads,
+                                               .kv_heads = spec.num_kv_heads},
+                                              &*block->cache_quantization,
+                                              query ? &*query->input_activations : nullptr));
   if (scales.cache) block->cache = *std::move(scales.cache);
   if (scales.query) block->query_scales = *std::move(scales.query);
   for (std::string& name : scales.tensors) used->insert(std::move(name));
@@ -147,9 +146,10 @@ Result<TensorNameSet> LoadOnline(const QuantizationConfig& config, const Checkpo
   OCTAVO_RETURN_IF_ERROR(LoadTransforms(config, checkpoint, model, &used));
   for (Block& block : model->blocks) {
     if (!block.cache_quantization) continue;
-    OCTAVO_RETURN_IF_ERROR(
-        CheckAttention(block.query_quantization, "input_activations of " + block.attention));
-    OCTAVO_RETURN_IF_ERROR(CheckAttention(block.cache_quantization, "kv_cache_scheme"));
+    if (block.query_quantization)
+      OCTAVO_RETURN_IF_ERROR(CheckAttention(*block.query_quantization->input_activations,
+                                            "input_activations of " + block.attention));
+    OCTAVO_RETURN_IF_ERROR(CheckAttention(*block.cache_quantization, "kv_cache_scheme"));
     ForgetOutputOfProjections(block.cache_quantization, &block.qkv);
     OCTAVO_RETURN_IF_ERROR(LoadScales(checkpoint, model->spec, &block, &used, context));
   }

@@ -11,4 +11,8 @@ namespace octavo {
 // declares nothing, in `kv_dtype`: BF16 for generation and serving, F32 where logits are measured.
 SequenceState MakeSequenceState(const Model& model, DType kv_dtype);
 
+// Bytes that one more position of a sequence takes in all layers of such a state; windows apart,
+// which keep no more than they see.
+int64_t CacheBytesOfToken(const Model& model, DType kv_dtype);
+
 }  // namespace octavo

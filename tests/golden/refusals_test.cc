@@ -76,9 +76,27 @@ TEST_F(Refusals, EachNamesWhatAndTheRemedy) {
        Groups("g: {targets: [Linear], weights: {strategy: channel}, input_activations: {strategy: "
               "token, dynamic: true}, output_activations: {strategy: tensor}}"),
        {"output activations are quantized"}},
-      {"attention",
-       Groups("g: {targets: [LlamaAttention], input_activations: {strategy: tensor}}"),
-       {"g quantizes activations but no weights", "remove the group"}},
+      {"activations of layers alone",
+       Groups("g: {targets: ['re:.*self_attn.*'], input_activations: {strategy: tensor}}"),
+       {"the activations of model.layers.0.self_attn.q_proj", "target attention alone",
+        "LlamaAttention"}},
+      {"attention of one block",
+       Groups("g: {targets: ['re:.*0.self_attn$'], input_activations: {strategy: tensor}}"),
+       {"not that of model.layers.1.self_attn", "target the class, LlamaAttention"}},
+      {"attention with zero points",
+       Groups("g: {targets: [LlamaAttention], input_activations: {strategy: tensor, symmetric: "
+              "false}}"),
+       {"model.layers.0.self_attn (", "zero points (symmetric: false)", "declare {num_bits: 8"}},
+      {"attention unlike its cache",
+       Groups("g: {targets: [LlamaAttention], input_activations: {strategy: tensor}}}, "
+              "kv_cache_scheme: {num_bits: 8, type: float"),
+       {"kv_cache_scheme is 8-bit float", "leave kv_cache_scheme out"}},
+      {"a cache of four bits",
+       Nearest("scheme: W8A8, ignore: [lm_head], kv_cache_scheme: {num_bits: 4}"),
+       {"kv_cache_scheme (4-bit int", "4 bits are not supported, 8 are"}},
+      {"a cache whose scales are found at run time",
+       Nearest("kv_cache_scheme: {num_bits: 8, strategy: token, dynamic: true}"),
+       {"found while the model runs (dynamic)", "strategy: tensor (or attn_head)"}},
       {"an embedding",
        Nearest("scheme: W8A8, targets: [Linear, Embedding]"),
        {"model.embed_tokens is targeted", "target only \"Linear\""}},
@@ -138,6 +156,10 @@ TEST_F(Refusals, WhoNeedsCalibrationDataIsSaid) {
     EXPECT_NE(status.message().find("--calibration FILE"), std::string::npos) << status.message();
     EXPECT_TRUE(Try(modifiers, /*calibration=*/true).ok()) << modifiers;
   }
+  const std::string cache = Nearest("kv_cache_scheme: {num_bits: 8, type: float}");
+  EXPECT_NE(Try(cache, false).message().find("(for static scales of keys and values)"),
+            std::string::npos);
+  EXPECT_TRUE(Try(cache).ok());
   EXPECT_TRUE(Try(Nearest("scheme: W8A8, weight_observer: mse, ignore: [lm_head]"), false).ok());
 }
 

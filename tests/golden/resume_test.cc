@@ -64,6 +64,7 @@ class Resume : public ::testing::Test {
     flags.scheme = "W8A8";
     flags.smoothquant = smoothquant;
     flags.gptq = true;
+    flags.kv_cache = "fp8";
     return octavo::MakeRecipe(flags, NullLogger()).value();
   }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "quant/kv_cache.h"
 #include "quant/observers/activation_observer.h"
 #include "quant/observers/observer.h"
 #include "quant/scale_grid.h"
@@ -86,24 +87,34 @@ Status ParseSchemeField(const StrictObject& settings, QuantizationConfig* config
 
 // An observer that is not there, or that its observer_kwargs do not suit, is refused before any
 // work: it is tried on one zero.
+Status TryObserver(const QuantizationArgs& args) {
+  QuantizationArgs whole = args;
+  whole.strategy = Strategy::kTensor;
+  whole.group_size.reset();
+  whole.block_structure.reset();
+  OCTAVO_ASSIGN_OR_RETURN(const WeightObserver* observer, FindWeightObserver(whole));
+  OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid, MakeScaleGrid(whole, 1, 1));
+  const float zero = 0;
+  const auto ranges = observer->observe(whole, grid, {&zero, 1}, DType::kBF16, {});
+  return ranges.ok() ? OkStatus() : ranges.status();
+}
+
+Status TryActivationObserver(const QuantizationArgs& args) {
+  const auto observer = ActivationObserver::Make(args, DType::kBF16);
+  if (!observer.ok()) return observer.status();
+  return TryObserver(args);
+}
+
 Status CheckObservers(const QuantizationScheme& scheme) {
-  const auto check = [](const QuantizationArgs& args) -> Status {
-    QuantizationArgs whole = args;
-    whole.strategy = Strategy::kTensor;
-    whole.group_size.reset();
-    whole.block_structure.reset();
-    OCTAVO_ASSIGN_OR_RETURN(const WeightObserver* observer, FindWeightObserver(whole));
-    OCTAVO_ASSIGN_OR_RETURN(const ScaleGrid grid, MakeScaleGrid(whole, 1, 1));
-    const float zero = 0;
-    const auto ranges = observer->observe(whole, grid, {&zero, 1}, DType::kBF16, {});
-    return ranges.ok() ? OkStatus() : ranges.status();
-  };
-  if (scheme.weights) OCTAVO_RETURN_IF_ERROR(check(*scheme.weights).Annotate("weights"));
+  if (scheme.weights) OCTAVO_RETURN_IF_ERROR(TryObserver(*scheme.weights).Annotate("weights"));
   const auto& input = scheme.input_activations;
   if (!input || input->dynamic == Dynamic::kTrue) return OkStatus();
-  const auto observer = ActivationObserver::Make(*input, DType::kBF16);
-  if (!observer.ok()) return observer.status().Annotate("input_activations");
-  return check(*input).Annotate("input_activations");
+  return TryActivationObserver(*input).Annotate("input_activations");
+}
+
+// What no cache can be is refused when the recipe meets the model.
+Status CheckCacheObserver(const QuantizationArgs& cache) {
+  return WhyUnsupportedForAttention(cache).empty() ? TryActivationObserver(cache) : OkStatus();
 }
 
 }  // namespace
@@ -141,9 +152,6 @@ bool HasQuantizationFields(const Value& settings) {
 
 Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings, Logger& log) {
   WarnOfRetiredKeys(settings, log);
-  if (settings.Has("kv_cache_scheme"))
-    return Unsupported(settings.Path("kv_cache_scheme") +
-                       ": quantizing the KV cache is not supported yet; remove it");
   QuantizationConfig config;
   const bool has_groups = settings.Has("config_groups");
   if (settings.Has("scheme") && has_groups)
@@ -161,10 +169,15 @@ Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings,
     Value json;
     json.Set("config_groups", *settings.Find("config_groups"));
     OCTAVO_ASSIGN_OR_RETURN(config, ParseQuantizationConfig(json, settings.where()));
-  } else {
+  } else if (!settings.Has("kv_cache_scheme")) {
     return InvalidArgument(settings.where() +
-                           ": says not what to quantize to; give a scheme (\"W8A8\") or "
-                           "config_groups");
+                           ": says not what to quantize to; give a scheme (\"W8A8\"), "
+                           "config_groups or, for the cache alone, kv_cache_scheme");
+  }
+  if (const Value* cache = settings.Find("kv_cache_scheme"); settings.Has("kv_cache_scheme")) {
+    const std::string where = settings.Path("kv_cache_scheme");
+    OCTAVO_ASSIGN_OR_RETURN(config.kv_cache_scheme, ParseQuantizationArgs(*cache, where));
+    OCTAVO_RETURN_IF_ERROR(CheckCacheObserver(*config.kv_cache_scheme).Annotate(where));
   }
   OCTAVO_ASSIGN_OR_RETURN(config.ignore, settings.Strings("ignore", {}));
   OCTAVO_ASSIGN_OR_RETURN(const Observers observers, ParseObservers(settings));

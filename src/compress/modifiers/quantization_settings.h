@@ -28,8 +28,7 @@ std::vector<std::string> QuantizationKeys();
 bool HasQuantizationFields(const Value& settings);
 
 // The schemes that the settings declare, presets expanded, unnamed observers filled in.
-// InvalidArgument when scheme and config_groups are both given, or neither. Unsupported for
-// kv_cache_scheme.
+// InvalidArgument when scheme and config_groups are both given, or neither and no kv_cache_scheme.
 Result<QuantizationConfig> ParseQuantizationFields(const StrictObject& settings, Logger& log);
 
 // Whether ranges of activations, or what the observers of weights are told of them, must be seen

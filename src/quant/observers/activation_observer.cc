@@ -27,7 +27,8 @@ Result<ActivationObserver> ActivationObserver::Make(const QuantizationArgs& args
       {"memoryless_mse", "memoryless_mse", Merge::kLatest},
       {"mse", "memoryless_mse", Merge::kAverage},
   };
-  const bool one_scale = args.dynamic == Dynamic::kFalse && args.strategy == Strategy::kTensor;
+  const bool one_scale = args.dynamic == Dynamic::kFalse && (args.strategy == Strategy::kTensor ||
+                                                             args.strategy == Strategy::kAttnHead);
   const bool global_scale = args.dynamic == Dynamic::kLocal && HasGlobalScale(args);
   if (!one_scale && !global_scale) {
     return Unsupported(fmt::format(

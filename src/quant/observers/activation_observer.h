@@ -21,10 +21,10 @@ namespace octavo {
 // One batch is what the library sees at once: a sample.
 class ActivationObserver {
  public:
-  // For static activations of strategy tensor, and NVFP4's, of which it finds the global scale;
-  // `scale_dtype` is the dtype that the scale is stored
-  // in (the model's). Unsupported or NotFound names an observer that is not there, InvalidArgument
-  // a bad member of observer_kwargs.
+  // For static activations of strategy tensor, one head of strategy attn_head, and NVFP4's, of
+  // which it finds the global scale; `scale_dtype` is the dtype that the scale is stored in (the
+  // model's). Unsupported or NotFound names an observer that is not there, InvalidArgument a bad
+  // member of observer_kwargs.
   static Result<ActivationObserver> Make(const QuantizationArgs& args, DType scale_dtype);
 
   // InvalidArgument when x holds NaN or Inf (the caller names the layer). No rows: nothing happens.
