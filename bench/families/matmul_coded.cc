@@ -10,6 +10,7 @@
 #include "bench/onednn_matmul.h"
 #include "bench/timing.h"
 #include "kernels/matmul_coded/kernels.h"
+#include "tensor/small_floats.h"
 
 namespace octavo {
 
@@ -94,13 +95,16 @@ void FillScales(ScaleFormat format, Tensor* scales) {
   }
 }
 
-// No NaN among them as E4M3.
-Tensor RandomCodes(Shape shape) {
+// Each code of four bits, or int8, as often as another; E4M3 codes as weights have them, which fill
+// the range: few are subnormal.
+Tensor RandomCodes(CodeFormat format, Shape shape) {
+  constexpr float kLargestE4M3 = 448;
   Tensor codes(DType::kU8, std::move(shape));
   Rng rng(8);
   for (uint8_t& code : codes.mutable_data<uint8_t>()) {
-    const uint64_t bits = rng.Below(254);
-    code = static_cast<uint8_t>(bits < 127 ? bits : bits + 1);
+    code = format == CodeFormat::kE4M3
+               ? E4M3FromFloat(kLargestE4M3 * static_cast<float>(rng.Uniform() + rng.Uniform() - 1))
+               : static_cast<uint8_t>(rng.Below(256));
   }
   return codes;
 }
@@ -137,7 +141,7 @@ Contenders Prepare(const Storage& storage, const MatrixShape& shape, int64_t m,
   FillScales(storage.scales, &matmul->scales);
   matmul->zero_points = Tensor(DType::kI8, {copies * layout.units});
   std::memset(matmul->zero_points.bytes(), 1, static_cast<size_t>(matmul->zero_points.num_bytes()));
-  const Tensor random = RandomCodes({shape.n, layout.matrix.row_bytes});
+  const Tensor random = RandomCodes(storage.codes, {shape.n, layout.matrix.row_bytes});
   for (int64_t i = 0; i < copies; ++i) {
     Tensor codes = Tensor::InLargePages(DType::kU8, random.shape());
     std::memcpy(codes.bytes(), random.view().bytes, static_cast<size_t>(codes.num_bytes()));

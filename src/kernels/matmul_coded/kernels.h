@@ -14,18 +14,19 @@ namespace octavo {
 using DecodeCoded = void(const CodedMatrix& w, int64_t row, int64_t begin, int64_t count,
                          float* out);
 
-// Inputs are arranged in blocks of 128, the last one filled with zeros: where nibbles are
-// multiplied, element 8 d + i of a block (nibble i of its 32-bit word d) lies at 16 i + d, so that
-// one shift of sixteen words yields the codes of sixteen neighbours; elsewhere in order.
+// Inputs are arranged in blocks of 128, the last one filled with zeros, as the kernel makes its
+// weights. Where a lane of 16 holds c neighbours (8 nibbles, or 4 bytes, of a 32-bit word), element
+// c d + i of 16 c (code i of word d) lies at 16 i + d: one shift of sixteen words yields the codes
+// of sixteen lanes. With c = 1 elements are in order.
 inline constexpr int64_t kInputBlock = 128;
 
 struct CodedInput {
   const float* x = nullptr;  // [m, k], as it came
   int64_t ldx = 0;
   int64_t m = 0;
-  const float* arranged = nullptr;  // [m, blocks * kInputBlock], 64-byte aligned
+  const float* arranged = nullptr;  // [blocks, m, kInputBlock], 64-byte aligned
   int64_t blocks = 0;
-  // [m, blocks * 16]: of each word of a block the sum of its eight inputs; null where the weights
+  // [blocks, m, 16]: of each eight neighbours of a block the sum; null where the weights
   // have no zero points.
   const float* word_sums = nullptr;
 };
@@ -40,11 +41,12 @@ struct CodedKernel {
   const char* name;
   DecodeCoded* decode;
   DotCoded* dot;
+  int64_t lane_columns;  // c of CodedInput: 1, 4 or 8
   Exactness exactness;
 };
 
-#define OCTAVO_KERNEL(isa, format, decode, dot, exactness) \
-  DecodeCoded decode;                                      \
+#define OCTAVO_KERNEL(isa, format, decode, dot, lane_columns, exactness) \
+  DecodeCoded decode;                                                    \
   DotCoded dot;
 #include "kernels/matmul_coded/kernels.inc"
 #undef OCTAVO_KERNEL

@@ -28,29 +28,46 @@ int64_t Parts(int64_t size, int64_t part) {
   return (size + part - 1) / part;
 }
 
-// The place in its block of 128 of input `column` of that block.
-int64_t PlaceInBlock(CodeFormat format, int64_t column) {
-  return format == CodeFormat::kNibble ? column % 8 * 16 + column / 8 : column;
+// A whole block of inputs as kernels with c neighbours in a lane want it: see CodedInput.
+template <int64_t C>
+void ArrangeBlock(const float* x, float* arranged) {
+  for (int64_t begin = 0; begin < kInputBlock; begin += 16 * C) {
+    for (int64_t i = 0; i < C; ++i) {
+      for (int64_t d = 0; d < 16; ++d) arranged[begin + 16 * i + d] = x[begin + C * d + i];
+    }
+  }
+}
+
+void ArrangeBlock(int64_t lane_columns, const float* x, float* arranged) {
+  if (lane_columns == 8) return ArrangeBlock<8>(x, arranged);
+  if (lane_columns == 4) return ArrangeBlock<4>(x, arranged);
+  OCTAVO_CHECK(lane_columns == 1) << lane_columns;
+  std::copy_n(x, kInputBlock, arranged);
+}
+
+// Of each word of eight columns the sum.
+void SumWords(const float* x, float* sums) {
+  for (int64_t word = 0; word < kInputBlock / 8; ++word, x += 8)
+    sums[word] = ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
 }
 
 // x as CodedInput describes it, in the calling thread's scratch.
-CodedInput Arrange(const CodedMatrix& w, const ManyRows& matmul) {
+CodedInput Arrange(const CodedMatrix& w, const ManyRows& matmul, int64_t lane_columns) {
   const int64_t blocks = Parts(w.k, kInputBlock);
   const int64_t width = blocks * kInputBlock;
   const int64_t words = w.zero_points == nullptr ? 0 : blocks * 16;
   float* arranged = ThreadScratch(matmul.m * (width + words));
   float* word_sums = arranged + matmul.m * width;
-  for (int64_t i = 0; i < matmul.m; ++i) {
-    const float* x = matmul.x + i * matmul.ldx;
-    float* row = arranged + i * width;
-    for (int64_t column = 0; column < width; ++column) {
-      const int64_t in_block = column % kInputBlock;
-      row[column - in_block + PlaceInBlock(w.format, in_block)] = column < w.k ? x[column] : 0.0F;
-    }
-    for (int64_t word = 0; word < words; ++word) {
-      float sum = 0;
-      for (int64_t l = word * 8; l < std::min(word * 8 + 8, w.k); ++l) sum += x[l];
-      word_sums[i * words + word] = sum;
+  for (int64_t block = 0; block < blocks; ++block) {
+    for (int64_t i = 0; i < matmul.m; ++i) {
+      const float* x = matmul.x + i * matmul.ldx + block * kInputBlock;
+      float filled[kInputBlock];
+      if (const int64_t left = w.k - block * kInputBlock; left < kInputBlock) {
+        std::fill(std::copy_n(x, left, filled), filled + kInputBlock, 0.0F);
+        x = filled;
+      }
+      ArrangeBlock(lane_columns, x, arranged + (block * matmul.m + i) * kInputBlock);
+      if (words != 0) SumWords(x, word_sums + (block * matmul.m + i) * 16);
     }
   }
   return {.x = matmul.x,
@@ -63,7 +80,7 @@ CodedInput Arrange(const CodedMatrix& w, const ManyRows& matmul) {
 
 void MultiplyFewRows(const CodedMatrix& w, const ManyRows& matmul, const CodedKernel& kernel,
                      ThreadPool& pool) {
-  const CodedInput input = Arrange(w, matmul);
+  const CodedInput input = Arrange(w, matmul, kernel.lane_columns);
   const int64_t tile = std::max<int64_t>(4, kDotElements / std::max<int64_t>(w.k, 1) / 4 * 4);
   pool.ParallelFor(Parts(w.n, tile), [&](int64_t task) {
     const int64_t first = task * tile;
@@ -94,8 +111,8 @@ void PackCoded(const CodedMatrix& w, const CodedKernel& kernel, const PanelKerne
 
 std::span<const CodedKernel> CodedKernels() {
   static constexpr CodedKernel kKernels[] = {
-#define OCTAVO_KERNEL(isa, format, decode, dot, exactness) \
-  {Isa::isa, CodeFormat::format, #dot, decode, dot, Exactness::exactness},
+#define OCTAVO_KERNEL(isa, format, decode, dot, lane_columns, exactness) \
+  {Isa::isa, CodeFormat::format, #dot, decode, dot, lane_columns, Exactness::exactness},
 #include "kernels/matmul_coded/kernels.inc"
 #undef OCTAVO_KERNEL
   };

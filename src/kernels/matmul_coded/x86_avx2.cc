@@ -91,7 +91,10 @@ struct Strip {
   int64_t end;
   const WordScales& scales;
 
-  int64_t width() const { return input.blocks * kInputBlock; }
+  // The first row's inputs of a block; those of the next follow.
+  const float* Inputs(int64_t of_block) const {
+    return input.arranged + (of_block * input.m + i) * kInputBlock;
+  }
 
   // The codes of a block; where the row ends in it, copied to `last` with zeros behind.
   const uint8_t* Codes(int64_t of_block, int64_t columns_of_byte, uint8_t* last) const {
@@ -108,9 +111,9 @@ struct Nibbles {
   template <int X>
   static void Multiply(const Strip& strip, __m256 (&sums)[X]) {
     const Table table(strip.w);
-    const float* x = strip.input.arranged + strip.i * strip.width();
     uint8_t last[kInputBlock];
     for (int64_t block = strip.block; block < strip.end; ++block) {
+      const float* x = strip.Inputs(block);
       const uint8_t* codes = strip.Codes(block, 2, last);
       for (int64_t half = 0; half < 2; ++half) {
         const __m256i words =
@@ -119,10 +122,10 @@ struct Nibbles {
 #pragma GCC unroll 8
         for (int nibble = 0; nibble < 8; ++nibble) {
           const __m256 value = table.Get(_mm256_srli_epi32(words, 4 * nibble));
-          const int64_t at = block * kInputBlock + 16 * nibble + kLanes * half;
+          const int64_t at = 16 * nibble + kLanes * half;
 #pragma GCC unroll 4
           for (int i = 0; i < X; ++i) {
-            const __m256 row = _mm256_load_ps(x + i * strip.width() + at);
+            const __m256 row = _mm256_load_ps(x + i * kInputBlock + at);
             half_sums[i] = _mm256_fmadd_ps(row, value, half_sums[i]);
           }
         }
@@ -132,8 +135,7 @@ struct Nibbles {
         for (int i = 0; i < X; ++i) {
           sums[i] = _mm256_fmadd_ps(half_sums[i], scale, sums[i]);
           if (strip.input.word_sums == nullptr) continue;
-          const int64_t at =
-              ((strip.i + i) * strip.input.blocks + block) * kBlockWords + kLanes * half;
+          const int64_t at = (block * strip.input.m + strip.i + i) * kBlockWords + kLanes * half;
           sums[i] = _mm256_fnmadd_ps(_mm256_loadu_ps(strip.input.word_sums + at),
                                      _mm256_load_ps(strip.scales.offsets + word), sums[i]);
         }
@@ -146,11 +148,11 @@ template <typename Codes>
 struct Bytes {
   template <int X>
   static void Multiply(const Strip& strip, __m256 (&sums)[X]) {
-    const float* x = strip.input.arranged + strip.i * strip.width();
     const bool zero_points = strip.w.zero_points != nullptr;
     uint8_t last[kInputBlock];
     __m256 odd_sums[X] = {};  // two chains hide the latency of one
     for (int64_t block = strip.block; block < strip.end; ++block) {
+      const float* x = strip.Inputs(block);
       const uint8_t* codes = strip.Codes(block, 1, last);
 #pragma GCC unroll 4
       for (int64_t v = 0; v < kBlockWords; ++v) {
@@ -160,8 +162,7 @@ struct Bytes {
         if (zero_points) value = _mm256_sub_ps(value, _mm256_set1_ps(strip.scales.offsets[word]));
 #pragma GCC unroll 4
         for (int i = 0; i < X; ++i) {
-          const __m256 row =
-              _mm256_load_ps(x + i * strip.width() + block * kInputBlock + kLanes * v);
+          const __m256 row = _mm256_load_ps(x + i * kInputBlock + kLanes * v);
           __m256& sum = v % 2 == 0 ? sums[i] : odd_sums[i];
           sum = _mm256_fmadd_ps(row, value, sum);
         }

@@ -93,6 +93,8 @@ struct Weights {
   }
 
   void Resolve() {
+    values.clear();
+    magnitudes.clear();
     for (int64_t j = 0; j < matrix.n; ++j) {
       for (int64_t l = 0; l < matrix.k; ++l) {
         const int64_t unit = j / matrix.unit_rows * matrix.scale_columns + l / matrix.unit_columns;
@@ -244,6 +246,32 @@ TEST(MatmulCoded, EveryKernelDecodesTheSameFloats) {
         }
       }
     });
+  }
+}
+
+// Kernels may take blocks without subnormals and zeros another way.
+TEST(MatmulCoded, NormalE4M3CodesAndOneSubnormal) {
+  constexpr uint64_t kSeed = 44;
+  SCOPED_TRACE(kSeed);
+  Rng rng(kSeed);
+  for (const int64_t columns : {0, 16, 48, 64, 128}) {
+    for (const int64_t m : {1, 2, 4, 5}) {
+      Problem problem(rng, {.format = CodeFormat::kE4M3, .unit_columns = columns}, m, 6, 1300,
+                      false);
+      Weights& w = problem.w;
+      for (uint8_t& code : w.codes) {
+        if ((code & 0x78) == 0) code |= static_cast<uint8_t>(0x08 + 8 * rng.Below(14));
+      }
+      w.Resolve();
+      const auto expect = [&] {
+        for (const Isa isa : IsasUpTo(DetectIsa())) problem.ExpectNear(problem.Run(isa, 1));
+      };
+      expect();
+      w.codes[At(w.matrix.row_bytes * 2 + 700)] = 0x83;
+      w.codes[At(w.matrix.row_bytes * 5 + 64)] = 0;
+      w.Resolve();
+      expect();
+    }
   }
 }
 
