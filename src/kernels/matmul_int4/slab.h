@@ -15,7 +15,8 @@ constexpr int64_t kInt4Group = 4;
 struct Slab {
   const uint8_t* weights;  // unpacked: a byte for each, [group][column of the tile][kInt4Group]
   Int4Part part;
-  int64_t index;  // of the part
+  int64_t index;      // of the part
+  int64_t num_parts;  // of a row
   int64_t j;
   bool last;            // sums are complete
   const int32_t* rest;  // [m]: the values of k behind whole groups, or null
@@ -44,6 +45,7 @@ inline void ForEachSlab(const Int4Block& block, const Unpack& unpack, const Mult
       const Slab slab{.weights = bytes,
                       .part = part,
                       .index = p,
+                      .num_parts = num_parts,
                       .j = j,
                       .last = p + 1 == num_parts,
                       .rest = part.end == k && num_rest != 0 ? rest : nullptr,

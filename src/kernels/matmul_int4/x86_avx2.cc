@@ -66,7 +66,7 @@ inline void StoreResult(const Int4Block& block, int64_t i, int64_t column, const
                         __m256i sum) {
   const __m256i mask = FirstLanes(block.n - column);
   const int64_t at = slab.part.group * block.scales_stride + column;
-  const __m256i row_sum = _mm256_set1_epi32(block.row_sums[i * block.parts.count() + slab.index]);
+  const __m256i row_sum = _mm256_set1_epi32(block.row_sums[i * slab.num_parts + slab.index]);
   const __m256i offsets = block.offsets == nullptr
                               ? _mm256_set1_epi32(8)
                               : _mm256_maskload_epi32(block.offsets + at, mask);
