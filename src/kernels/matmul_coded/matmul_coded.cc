@@ -21,9 +21,6 @@ constexpr int64_t kDotElements = 131072;
 // reference.
 constexpr int64_t kGroupStep = 16;
 
-// Columns that are decoded at a time on the way into a panel: 48 rows of them stay in L1.
-constexpr int64_t kDecodeColumns = kInputBlock;
-
 int64_t Parts(int64_t size, int64_t part) {
   return (size + part - 1) / part;
 }
@@ -95,16 +92,14 @@ const CodedKernel& KernelFor(const CodedMatrix& w, Isa isa) {
   return BestCodedKernel(w.format, whole_groups ? isa : Isa::kRef);
 }
 
-// Rows of w decoded some columns at a time, and each part packed below the one before.
+// Steps [begin, begin + count) of some rows of w, decoded and packed.
 void PackCoded(const CodedMatrix& w, const CodedKernel& kernel, const PanelKernel& panels,
-               int64_t first, int64_t rows, float* panel) {
-  alignas(64) float decoded[kPanelColumns * kDecodeColumns];
-  for (int64_t begin = 0; begin < w.k; begin += kDecodeColumns) {
-    const int64_t count = std::min(kDecodeColumns, w.k - begin);
-    for (int64_t row = 0; row < rows; ++row)
-      kernel.decode(w, first + row, begin, count, decoded + row * count);
-    panels.pack(decoded, rows, count, panel + begin * kPanelColumns);
-  }
+               int64_t first, int64_t rows, int64_t begin, int64_t count, float* panel) {
+  static_assert(kPanelSteps % kInputBlock == 0);
+  alignas(64) float decoded[kPanelColumns * kPanelSteps];
+  for (int64_t row = 0; row < rows; ++row)
+    kernel.decode(w, first + row, begin, count, decoded + row * count);
+  panels.pack(decoded, count, rows, count, panel);
 }
 
 }  // namespace
@@ -135,8 +130,8 @@ void MultiplyCoded(const CodedMatrix& w, std::span<const float> bias, const floa
   const CodedKernel& kernel = KernelFor(w, isa);
   if (m <= kFewRows) return MultiplyFewRows(w, matmul, kernel, pool);
   if (const PanelKernel* panels = FindPanelKernel(DType::kF32, isa)) {
-    const auto pack = [&](int64_t first, int64_t rows, float* panel) {
-      PackCoded(w, kernel, *panels, first, rows, panel);
+    const auto pack = [&](int64_t first, int64_t rows, int64_t begin, int64_t count, float* panel) {
+      PackCoded(w, kernel, *panels, first, rows, begin, count, panel);
     };
     return MultiplyByPanels(matmul, *panels, pack, pool);
   }

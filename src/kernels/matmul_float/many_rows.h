@@ -25,12 +25,17 @@ struct ManyRows {
   void AddBias(int64_t first, int64_t columns, int64_t row, int64_t rows) const;
 };
 
-// Puts rows [first, first + rows) of w where the kernel wants them: a panel, or [rows, k].
+// Puts rows [first, first + rows) of w where sgemm wants them, [rows, k].
 using WriteRows = std::function<void(int64_t first, int64_t rows, float* out)>;
 
-// All threads pack some panels, then all multiply blocks of rows by groups of panels; w is never
-// copied whole. `pack` must not ask for the thread's scratch.
-void MultiplyByPanels(const ManyRows& matmul, const PanelKernel& kernel, const WriteRows& pack,
+// Packs steps [begin, begin + count) of rows [first, first + rows) of w, for a panel.
+using PackSteps =
+    std::function<void(int64_t first, int64_t rows, int64_t begin, int64_t count, float* panel)>;
+
+// A task packs kPanelSteps of some panels, multiplies them by all of its rows of x, and goes on
+// with the next: w is never copied whole, what is packed stays in L2. `pack` must not ask for the
+// thread's scratch.
+void MultiplyByPanels(const ManyRows& matmul, const PanelKernel& kernel, const PackSteps& pack,
                       ThreadPool& pool);
 
 // oneDNN's sgemm on tiles of fixed size, each widened to float32 before: where no panel kernel is.

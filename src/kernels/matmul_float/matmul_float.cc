@@ -88,8 +88,9 @@ void MultiplyFloat(const TensorView& w, std::span<const float> bias, const float
   if (m <= kFewRows) return MultiplyFewRows(w, matmul, BestFloatMatmulKernel(w.dtype, isa), pool);
   const int64_t row_bytes = matmul.k * DTypeBytes(w.dtype);
   if (const PanelKernel* panels = FindPanelKernel(w.dtype, isa)) {
-    const auto pack = [&](int64_t first, int64_t rows, float* panel) {
-      panels->pack(w.bytes + first * row_bytes, rows, matmul.k, panel);
+    const auto pack = [&](int64_t first, int64_t rows, int64_t begin, int64_t count, float* panel) {
+      panels->pack(w.bytes + first * row_bytes + begin * DTypeBytes(w.dtype), matmul.k, rows, count,
+                   panel);
     };
     return MultiplyByPanels(matmul, *panels, pack, pool);
   }

@@ -1,5 +1,5 @@
-// Dense matmul for many rows: the right-hand matrix is packed once into panels of 48 columns, f32,
-// and every block of rows then reads it from there.
+// Dense matmul for many rows: the right-hand matrix is packed into panels of 48 columns, f32, and
+// every block of rows then reads it from there.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,12 @@ namespace octavo {
 // multiplications.
 inline constexpr int64_t kPanelColumns = 48;
 
-// panel <- rows [0, rows) of w [rows, k] in the kernel's dtype, of any alignment, transposed; rows
-// <= kPanelColumns.
-using PackPanel = void(const void* w, int64_t rows, int64_t k, float* panel);
+// Steps of k that are summed at a time: 24 KiB of the panel, which stay in L1 for all rows.
+inline constexpr int64_t kPanelSteps = 128;
+
+// panel <- w [rows, k] in the kernel's dtype, of any alignment, `stride` elements from row to row,
+// transposed; rows <= kPanelColumns.
+using PackPanel = void(const void* w, int64_t stride, int64_t rows, int64_t k, float* panel);
 
 // Where the rows of the left-hand matrix lie: a[i * row_stride + l * step_stride].
 struct PanelRows {
@@ -27,7 +30,7 @@ struct PanelRows {
 };
 
 // c [m, columns] with ldc: c = sum, or c += scale * sum, where sum[i, j] = sum over l < k of a[i,
-// l] panel[l, j], in parts of fixed length; columns <= kPanelColumns.
+// l] panel[l, j], in parts of kPanelSteps; columns <= kPanelColumns.
 struct PanelOutput {
   float* c = nullptr;
   int64_t ldc = 0;

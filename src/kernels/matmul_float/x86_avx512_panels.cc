@@ -9,8 +9,6 @@ namespace {
 constexpr int64_t kLanes = 16;
 constexpr int kTileRows = 8;
 constexpr int kVectors = 3;  // of kLanes columns: a panel
-// Steps of k between two visits to c: 24 KiB of the panel, which stay in L1 for all rows.
-constexpr int64_t kSteps = 128;
 static_assert(kVectors * kLanes == kPanelColumns);
 
 // Reading `count` (1 to 16) values from `src` as f32, the rest zeros.
@@ -67,7 +65,7 @@ inline void Transpose(__m512 (&r)[16]) {
 }
 
 template <typename T>
-void Pack(const void* w, int64_t rows, int64_t k, float* panel) {
+void Pack(const void* w, int64_t stride, int64_t rows, int64_t k, float* panel) {
   const auto* bytes = static_cast<const char*>(w);
   for (int64_t l = 0; l < k; l += kLanes) {
     const int64_t steps = k - l < kLanes ? k - l : kLanes;
@@ -76,8 +74,9 @@ void Pack(const void* w, int64_t rows, int64_t k, float* panel) {
       __m512 square[16];
 #pragma GCC unroll 16
       for (int64_t i = 0; i < kLanes; ++i) {
-        square[i] = column + i < rows ? T::Load(bytes + ((column + i) * k + l) * T::kBytes, lanes)
-                                      : _mm512_setzero_ps();
+        square[i] = column + i < rows
+                        ? T::Load(bytes + ((column + i) * stride + l) * T::kBytes, lanes)
+                        : _mm512_setzero_ps();
       }
       Transpose(square);
       for (int64_t i = 0; i < steps; ++i)
@@ -134,14 +133,14 @@ void LastRows(const PanelRows& a, int64_t first, int64_t m, const float* panel, 
 
 }  // namespace
 
-void PackPanelBf16Avx512(const void* w, int64_t rows, int64_t k, float* panel) {
-  Pack<Bf16>(w, rows, k, panel);
+void PackPanelBf16Avx512(const void* w, int64_t stride, int64_t rows, int64_t k, float* panel) {
+  Pack<Bf16>(w, stride, rows, k, panel);
 }
-void PackPanelF16Avx512(const void* w, int64_t rows, int64_t k, float* panel) {
-  Pack<F16>(w, rows, k, panel);
+void PackPanelF16Avx512(const void* w, int64_t stride, int64_t rows, int64_t k, float* panel) {
+  Pack<F16>(w, stride, rows, k, panel);
 }
-void PackPanelF32Avx512(const void* w, int64_t rows, int64_t k, float* panel) {
-  Pack<F32>(w, rows, k, panel);
+void PackPanelF32Avx512(const void* w, int64_t stride, int64_t rows, int64_t k, float* panel) {
+  Pack<F32>(w, stride, rows, k, panel);
 }
 
 void MultiplyPanelAvx512(const PanelRows& a, int64_t m, const float* panel, int64_t k,
@@ -149,7 +148,7 @@ void MultiplyPanelAvx512(const PanelRows& a, int64_t m, const float* panel, int6
   PanelOutput part = output;
   int64_t l = 0;
   do {  // also for k = 0, which gives zeros
-    const int64_t steps = k - l < kSteps ? k - l : kSteps;
+    const int64_t steps = k - l < kPanelSteps ? k - l : kPanelSteps;
     const float* first_step = a.data + l * a.step_stride;
     const float* part_panel = panel + l * kPanelColumns;
     int64_t i = 0;
@@ -161,7 +160,7 @@ void MultiplyPanelAvx512(const PanelRows& a, int64_t m, const float* panel, int6
                             part);
     if (!part.add) part.scale = 1;
     part.add = true;
-    l += kSteps;
+    l += kPanelSteps;
   } while (l < k);
 }
 
