@@ -19,11 +19,11 @@ Limit NearestRoof(const KernelCase& kernel_case, const ArithmeticRoofs& arithmet
                   ReadRates& read_rates) {
   const auto [name, rate] = [&]() -> std::pair<const char*, double> {
     switch (kernel_case.arithmetic) {
-      case Arithmetic::kInt8:
+      case RoofKind::kInt8:
         return {"int8", arithmetic.int8};
-      case Arithmetic::kBf16:
+      case RoofKind::kBf16:
         return {"bf16", arithmetic.bf16};
-      case Arithmetic::kF32:
+      case RoofKind::kF32:
         break;
     }
     return {"f32", arithmetic.f32};

@@ -12,7 +12,8 @@
 
 namespace octavo {
 
-enum class Arithmetic : uint8_t { kInt8, kBf16, kF32 };
+// Whose rate limits a kernel with much to multiply.
+enum class RoofKind : uint8_t { kInt8, kBf16, kF32 };
 
 // What is called again and again, and the rival that the case names.
 struct Contenders {
@@ -24,7 +25,7 @@ struct KernelCase {
   std::string kernel;   // "matmul_int8"
   std::string shape;    // "smollm2-135m qkv, n 960, k 576, m 512"
   Isa isa = Isa::kRef;  // of the kernel that runs
-  Arithmetic arithmetic = Arithmetic::kF32;
+  RoofKind arithmetic = RoofKind::kF32;
   double operations = 0;  // a multiply-add is two
   double bytes = 0;       // to and from memory, each once
   int64_t footprint = 0;  // bytes that repeated calls go through

@@ -77,7 +77,7 @@ void AddAttention(const CaseOptions& options, std::vector<KernelCase>* cases) {
                                              lengths.rows > 1 ? "prefill" : "decode", lengths.rows,
                                              lengths.tokens),
                         .isa = BestKernel(AttentionKernels(), options.isa).isa,
-                        .arithmetic = Arithmetic::kF32,
+                        .arithmetic = RoofKind::kF32,
                         .operations = 4 * pairs * static_cast<double>(width),
                         .bytes = bytes,
                         .footprint = static_cast<int64_t>(bytes),

@@ -22,7 +22,7 @@ void AddGramCases(const CaseOptions& options, std::vector<KernelCase>* cases) {
     cases->push_back({.kernel = "gram",
                       .shape = fmt::format("k {}, m {}", k, kRows),
                       .isa = options.isa,
-                      .arithmetic = Arithmetic::kF32,
+                      .arithmetic = RoofKind::kF32,
                       // The upper triangle.
                       .operations = static_cast<double>(kRows) * static_cast<double>(k * (k + 1)),
                       .bytes = static_cast<double>(4 * kRows * k + 4 * k * k),

@@ -178,7 +178,7 @@ void AddMatmulCoded(const CaseOptions& options, std::vector<KernelCase>* cases) 
             {.kernel = fmt::format("matmul_coded {}", storage.name),
              .shape = fmt::format("{}, n {}, k {}, m {}", shape.name, shape.n, shape.k, m),
              .isa = BestCodedKernel(storage.codes, options.isa).isa,
-             .arithmetic = Arithmetic::kF32,
+             .arithmetic = RoofKind::kF32,
              .operations = 2 * static_cast<double>(m) * static_cast<double>(shape.n * shape.k),
              .bytes = static_cast<double>(bytes) + activations,
              .footprint = bytes * CopiesFor(m, bytes, options.memory),

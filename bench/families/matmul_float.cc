@@ -63,7 +63,7 @@ void AddMatmulFloat(const CaseOptions& options, std::vector<KernelCase>* cases) 
             {.kernel = dtype == DType::kBF16 ? "matmul_bf16" : "matmul_f32",
              .shape = fmt::format("{}, n {}, k {}, m {}", shape.name, shape.n, shape.k, m),
              .isa = BestFloatMatmulKernel(dtype, options.isa).isa,
-             .arithmetic = Arithmetic::kF32,
+             .arithmetic = RoofKind::kF32,
              .operations = 2 * static_cast<double>(m) * static_cast<double>(shape.n * shape.k),
              .bytes = static_cast<double>(bytes) + activations,
              .footprint = bytes * CopiesFor(m, bytes, options.memory),

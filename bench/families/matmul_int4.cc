@@ -114,7 +114,7 @@ void AddMatmulInt4(const CaseOptions& options, std::vector<KernelCase>* cases) {
             {.kernel = fmt::format("matmul_int4 {}", form.name),
              .shape = fmt::format("{}, n {}, k {}, m {}", shape.name, shape.n, shape.k, m),
              .isa = BestKernel(Int4MatmulKernels(), options.isa).isa,
-             .arithmetic = Arithmetic::kInt8,
+             .arithmetic = RoofKind::kInt8,
              .operations = 2 * static_cast<double>(m) * static_cast<double>(shape.n * shape.k),
              .bytes = static_cast<double>(bytes) + activations,
              .footprint = bytes * CopiesFor(m, bytes, options.memory),

@@ -67,7 +67,7 @@ void AddMatmulInt8(const CaseOptions& options, std::vector<KernelCase>* cases) {
           {.kernel = "matmul_int8",
            .shape = fmt::format("{}, n {}, k {}, m {}", shape.name, shape.n, shape.k, m),
            .isa = BestKernel(Int8MatmulKernels(), options.isa).isa,
-           .arithmetic = Arithmetic::kInt8,
+           .arithmetic = RoofKind::kInt8,
            .operations = 2 * static_cast<double>(m) * static_cast<double>(bytes),
            .bytes = static_cast<double>(bytes) + activations,
            .footprint = bytes * CopiesFor(m, bytes, options.memory),

@@ -55,7 +55,7 @@ void AddRowWise(const CaseOptions& options, std::vector<KernelCase>* cases) {
     cases->push_back({.kernel = row.kernel,
                       .shape = fmt::format("k {}, m {}", row.width, m),
                       .isa = row.isa,
-                      .arithmetic = Arithmetic::kF32,
+                      .arithmetic = RoofKind::kF32,
                       .operations = 0,
                       .bytes = static_cast<double>(bytes),
                       .footprint = bytes,

@@ -11,6 +11,7 @@
 #include "bench/timing.h"
 #include "kernels/matmul_float/matmul_float.h"
 #include "kernels/matmul_int8/matmul_int8.h"
+#include "quant/scheme.h"
 #include "tensor/convert.h"
 
 namespace octavo {
@@ -60,6 +61,23 @@ TEST(KernelCases, AreDistinctAndHaveAPrice) {
   ASSERT_EQ(rms_norm.size(), 1u);
   EXPECT_EQ(rms_norm[0].kernel, "rms_norm");
   EXPECT_EQ(SelectCases(options, "rms_norm (").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(KernelCases, EverySchemeRuns) {
+  ThreadPool pool(1);
+  const Context context{.pool = pool, .isa = DetectIsa()};
+  const CaseOptions options{.isa = DetectIsa(), .pool = pool, .memory = 1 << 20};
+  ReadRates read_rates(1e-4, context);
+  for (const Scheme* scheme : AllSchemes()) {
+    SCOPED_TRACE(scheme->name);
+    if (scheme->examples.empty()) continue;
+    const auto cases =
+        SelectCases(options, "^" + std::string(scheme->name) + ": .*down_proj.*m 1$").value();
+    ASSERT_EQ(cases.size(), scheme->examples.size());
+    const KernelResult result =
+        MeasureKernel(cases[0], {.int8 = 1e12, .bf16 = 0, .f32 = 1e11}, read_rates, 1e-4, context);
+    EXPECT_GT(result.roof_share, 0);
+  }
 }
 
 TEST(KernelCases, AMatmulIsMeasuredBesideItsRival) {
