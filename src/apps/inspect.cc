@@ -107,7 +107,7 @@ Result<Planned> InspectRecipe(const Options& options, const Context& context) {
   OCTAVO_ASSIGN_OR_RETURN(const Recipe recipe, ParseRecipe(text, options.recipe, context.log));
   OCTAVO_ASSIGN_OR_RETURN(const auto source,
                           LoadModel(options.model, {.prepare = {}, .load_blocks = false}, context));
-  OCTAVO_ASSIGN_OR_RETURN(QuantizationPlan plan, MakePlan(*source, recipe, context.log));
+  OCTAVO_ASSIGN_OR_RETURN(QuantizationPlan plan, MakePlan(source.get(), recipe, context));
   QuantizeOptions quantize;
   quantize.model = options.model;
   quantize.calibration = options.calibration;
@@ -118,9 +118,9 @@ Result<Planned> InspectRecipe(const Options& options, const Context& context) {
   OCTAVO_ASSIGN_OR_RETURN(const Estimate estimate,
                           EstimateQuantization(quantize, plan, dataset, bytes, context));
   plan.target.head_is_embedding = source->model().head_is_embedding && !plan.unties_head;
-  return Planned{
-      InspectPlan(std::move(plan.target), std::move(plan.config), std::move(plan.tensors)),
-      EstimateTable(estimate, dataset)};
+  return Planned{InspectPlan(std::move(plan.target), std::move(plan.config),
+                             std::move(plan.tensors), std::move(plan.online_tensors)),
+                 EstimateTable(estimate, dataset)};
 }
 
 // ---- the command -------------------------------------------------------------------------------

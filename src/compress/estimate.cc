@@ -73,10 +73,13 @@ BlockSizes SizesOf(const Model& model, const Block& block) {
   return sizes;
 }
 
-double BlockBytes(const BlockSizes& block, const StatisticsNeeds& needs, Propagate propagate) {
+double BlockBytes(const BlockSizes& block, const QuantizationPlan& plan, Propagate propagate) {
   constexpr double kFloat = sizeof(float);
-  // As stored and mapped, as floats, as codes (found, as stored, as the kernel wants them).
-  double bytes = block.weights * (2 + kFloat + 3);
+  const StatisticsNeeds& needs = plan.needs;
+  // As stored and mapped, or rotated; as floats, as codes (found, as stored, as the kernel wants
+  // them).
+  const double read = plan.rotates() ? kFloat : 2;
+  double bytes = block.weights * (read + kFloat + 3);
   if (propagate == Propagate::kWeights) bytes += block.weights * kFloat;
   bytes += block.largest_layer * 3 * kFloat;  // while its error is measured
   if (needs.hessian) bytes += (block.hessians + 3 * block.largest_hessian) * kFloat;
@@ -110,7 +113,7 @@ Result<Estimate> EstimateQuantization(const QuantizeOptions& options, const Quan
   double operations = 0;
   for (const Block& block : plan.target.blocks) {
     const BlockSizes sizes = SizesOf(plan.target, block);
-    block_bytes = std::max(block_bytes, BlockBytes(sizes, plan.needs, options.propagate));
+    block_bytes = std::max(block_bytes, BlockBytes(sizes, plan, options.propagate));
     operations += Operations(sizes, plan.needs, options.propagate, tokens);
     // Keys and values are looked at in a pass of their own.
     if (plan.quantizes_attention())
@@ -119,8 +122,14 @@ Result<Estimate> EstimateQuantization(const QuantizeOptions& options, const Quan
   if (plan.quantizes_head()) {
     BlockSizes head;
     AddGroup(plan.target.head, &head);
-    block_bytes = std::max(block_bytes, BlockBytes(head, plan.needs, Propagate::kNone));
+    block_bytes = std::max(block_bytes, BlockBytes(head, plan, Propagate::kNone));
     operations += Operations(head, plan.needs, Propagate::kNone, 0);  // no token goes through it
+  }
+  if (plan.rotates()) {
+    // The embedding, while its rows are rotated.
+    const LinearLayer& embedding = plan.target.embedding_layer;
+    block_bytes = std::max(block_bytes, static_cast<double>(embedding.n * embedding.k *
+                                                            DTypeBytes(embedding.model_dtype)));
   }
   const auto base = static_cast<int64_t>(block_bytes) + CurrentRssBytes();
   const int64_t hidden_bytes =

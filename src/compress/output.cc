@@ -182,7 +182,7 @@ Status WriteOtherFiles(const Checkpoint& checkpoint, const QuantizationPlan& pla
                        const Recipe& recipe, const std::filesystem::path& folder) {
   Value config = checkpoint.config();
   config.Set("quantization_config", ToValue(plan.config));
-  if (plan.unties_head) config.Set("tie_word_embeddings", false);
+  if (plan.unties_head || plan.rotation_unties_head) config.Set("tie_word_embeddings", false);
   OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(
       folder / "config.json",
       WriteJson(config, {.indent = 2, .sort_keys = true, .ensure_ascii = false})));

@@ -1,5 +1,7 @@
 #include "compress/pipeline.h"
 
+#include <fmt/format.h>
+
 #include "base/usage.h"
 #include "compress/calibration_data.h"
 #include "compress/estimate.h"
@@ -9,6 +11,7 @@
 #include "compress/quantize_blocks.h"
 #include "compress/request.h"
 #include "compress/resume.h"
+#include "compress/rotation_error.h"
 #include "compress/run.h"
 #include "io/checkpoint_writer.h"
 #include "io/work_folder.h"
@@ -17,6 +20,8 @@
 namespace octavo {
 
 namespace {
+
+const LoadOptions kSourceOptions = {.prepare = {}, .load_blocks = false, .dequantize = true};
 
 // Everything that is no block's, the check of the whole, and the move into place. Each step can be
 // done again: a run that is killed here begins the saving anew.
@@ -77,16 +82,29 @@ Status Make(const Run& run, const Context& context) {
   return Save(run, &writer, context);
 }
 
+// A rotation that does not leave the model what it was is a mistake of the recipe's
+// transform_config or mappings; better noticed now than in the output.
+Status CheckRotation(const QuantizeOptions& options, LoadedModel* rotated, const Context& context) {
+  constexpr double kLargestError = 1e-2;
+  const Context quiet{.pool = context.pool, .isa = context.isa, .cancelled = context.cancelled};
+  OCTAVO_ASSIGN_OR_RETURN(const auto original, LoadModel(options.model, kSourceOptions, quiet));
+  OCTAVO_ASSIGN_OR_RETURN(const double error, RotationError(original.get(), rotated, quiet));
+  context.log.Info(fmt::format("rotated, the model computes what it did within {:.1e}", error));
+  if (error <= kLargestError) return OkStatus();
+  return InvalidArgument(
+      fmt::format("{}: after the recipe's rotations the largest logit is off by {:.2g} of itself, "
+                  "so they do not cancel; leave transform_config and mappings out",
+                  options.model.string(), error));
+}
+
 }  // namespace
 
 Result<QuantizationReport> Quantize(const QuantizeOptions& options, const Recipe& recipe,
                                     const Context& context) {
   Stopwatch stopwatch;
   QuantizationReport report;
-  OCTAVO_ASSIGN_OR_RETURN(
-      const auto source,
-      LoadModel(options.model, {.prepare = {}, .load_blocks = false, .dequantize = true}, context));
-  OCTAVO_ASSIGN_OR_RETURN(QuantizationPlan plan, MakePlan(*source, recipe, context.log));
+  OCTAVO_ASSIGN_OR_RETURN(const auto source, LoadModel(options.model, kSourceOptions, context));
+  OCTAVO_ASSIGN_OR_RETURN(QuantizationPlan plan, MakePlan(source.get(), recipe, context));
   OCTAVO_ASSIGN_OR_RETURN(const Dataset dataset, ReadCalibration(options, plan));
   ReportPlan(*source, plan, dataset, context.log, &report);
   OCTAVO_ASSIGN_OR_RETURN(
@@ -108,6 +126,8 @@ Result<QuantizationReport> Quantize(const QuantizeOptions& options, const Recipe
   if (auto finished = FinishedBefore(journal, *folder)) return *std::move(finished);
   Status status = CheckOutput(folder->out(), options.force);
   if (status.ok() && journal.done().empty()) status = CheckDiskSpace(options.out, estimate);
+  if (status.ok() && journal.done().empty() && plan.rotates())
+    status = CheckRotation(options, source.get(), context);
   if (status.ok()) {
     status = Make({.options = options,
                    .recipe = recipe,

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "compress/attention_scales.h"
+#include "compress/rotate_model.h"
 #include "compress/static_inputs.h"
 #include "compress/static_outputs.h"
 #include "model/architecture.h"
@@ -202,24 +203,28 @@ void AddNeeds(const Recipe& recipe, QuantizationPlan* plan) {
 
 }  // namespace
 
-Result<QuantizationPlan> MakePlan(const LoadedModel& source, const Recipe& recipe, Logger& log) {
-  if (source.quantization()) {
-    return Unsupported(source.checkpoint().folder().string() +
+Result<QuantizationPlan> MakePlan(LoadedModel* source, const Recipe& recipe,
+                                  const Context& context) {
+  Logger& log = context.log;
+  if (source->quantization()) {
+    return Unsupported(source->checkpoint().folder().string() +
                        ": the model is quantized already; quantize the original instead");
   }
   QuantizationPlan plan;
   OCTAVO_ASSIGN_OR_RETURN(const Architecture* architecture,
-                          FindArchitecture(source.checkpoint().config()));
-  OCTAVO_ASSIGN_OR_RETURN(plan.target, BuildGraph(*architecture, source.model().spec, nullptr));
+                          FindArchitecture(source->checkpoint().config()));
+  OCTAVO_ASSIGN_OR_RETURN(plan.target, BuildGraph(*architecture, source->model().spec, nullptr));
   OCTAVO_ASSIGN_OR_RETURN(plan.owners, ResolveRecipe(recipe, &plan.target, log));
+  OCTAVO_RETURN_IF_ERROR(RotateModel(recipe, source, &plan, context));
   for (const auto& modifier : recipe.modifiers) {
     OCTAVO_RETURN_IF_ERROR(modifier->Check(plan.target, log).Annotate(modifier->class_name()));
   }
-  plan.unties_head = plan.quantizes_head() && source.model().head_is_embedding;
-  OCTAVO_ASSIGN_OR_RETURN(const auto unknown_linears, PlanUnknown(source, &plan, log));
+  plan.unties_head = plan.quantizes_head() && source->model().head_is_embedding;
+  OCTAVO_ASSIGN_OR_RETURN(const auto unknown_linears, PlanUnknown(*source, &plan, log));
   plan.config = MakeConfig(plan.target, unknown_linears);
+  if (plan.rotates()) plan.config.transform_config = plan.transform_config;
   AddNeeds(recipe, &plan);
-  OCTAVO_ASSIGN_OR_RETURN(plan.tensors, PlanTensors(source.checkpoint(), &plan));
+  OCTAVO_ASSIGN_OR_RETURN(plan.tensors, PlanTensors(source->checkpoint(), &plan));
   return plan;
 }
 

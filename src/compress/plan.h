@@ -25,6 +25,13 @@ struct QuantizationPlan {
   std::set<std::string> unknown_tensors;  // no module of the graph has them: copied as they are
   // The head is quantized, and was the embedding's tensor until now: the output has both.
   bool unties_head = false;
+  // The head was the embedding's tensor until it was rotated; the source has both by now.
+  bool rotation_unties_head = false;
+  // Of what the recipe rotates (rotate_model.h): what config.json declares, and the tensors of
+  // matrices. No object and none where nothing is rotated.
+  Value transform_config = {};
+  TensorNameSet online_tensors = {};
+  bool rotates() const { return transform_config.is_object(); }
   StatisticsNeeds needs;               // of all modifiers and static inputs together
   std::vector<std::string> needed_by;  // who needs calibration data, for messages
   bool needs_data() const { return needs.any() || quantizes_attention(); }
@@ -35,8 +42,10 @@ struct QuantizationPlan {
   }
 };
 
-// Resolves the recipe against the source's graph and checks everything that can be checked before
-// any work (resolve.h, Modifier::Check).
-Result<QuantizationPlan> MakePlan(const LoadedModel& source, const Recipe& recipe, Logger& log);
+// Resolves the recipe against the source's graph, rotates the source (rotate_model.h) and checks
+// everything that can be checked before any work (resolve.h, Modifier::Check). `context` outlives
+// the source.
+Result<QuantizationPlan> MakePlan(LoadedModel* source, const Recipe& recipe,
+                                  const Context& context);
 
 }  // namespace octavo

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compress/attention_scales.h"
 #include "compress/block_io.h"
 #include "compress/block_work.h"
@@ -66,6 +68,22 @@ Status QuantizeAttention(const Run& run, Passes* passes, CheckpointWriter* write
   return OkStatus();
 }
 
+// Gives the tap what layers read once it is transformed: statistics are of that.
+Tap AfterTransforms(const Tap& tap, const Context& context) {
+  return [&tap, &context, transformed = std::vector<float>()](const LinearGroup& group,
+                                                              const Rows& input) mutable {
+    const RowTransforms& transforms = group.layers.front().input_transforms;
+    if (transforms.empty()) return tap(group, input);
+    const int64_t k = input.k;
+    transformed.resize(static_cast<size_t>(input.m * k));
+    for (int64_t row = 0; row < input.m; ++row)
+      std::copy_n(input.data + row * input.stride, k, transformed.data() + row * k);
+    for (const auto& transform : transforms)
+      transform->ApplyInPlace(transformed.data(), k, input.m, k, context);
+    tap(group, {transformed.data(), input.m, k, k});
+  };
+}
+
 // Runs the block, in the form that `propagate` names, over the calibration tokens: what comes out
 // is what the next block gets.
 Status FeedOn(const Run& run, Passes* passes, int64_t index, const Context& context) {
@@ -101,7 +119,7 @@ Status QuantizeBlock(const Run& run, Passes* passes, CheckpointWriter* writer, i
   OCTAVO_RETURN_IF_ERROR(run.source->LoadBlock(index, context));
   OCTAVO_ASSIGN_OR_RETURN(BlockWork work, ReadBlockWork(*run.source, *run.plan, index));
   const auto pass = [&](const Tap& tap) {
-    passes->source.set_tap(tap);
+    passes->source.set_tap(AfterTransforms(tap, context));
     const Status status =
         passes->calibration.Observe(&passes->source, run.source->model(), index, context);
     passes->source.set_tap(nullptr);
@@ -128,7 +146,8 @@ Status QuantizeHead(const Run& run, Passes* passes, CheckpointWriter* writer,
   OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
   OCTAVO_ASSIGN_OR_RETURN(BlockWork work, ReadHeadWork(*run.source, *run.plan));
   const auto pass = [&](const Tap& tap) {
-    return passes->calibration.ObserveHead(run.source->model(), tap, context);
+    return passes->calibration.ObserveHead(run.source->model(), AfterTransforms(tap, context),
+                                           context);
   };
   const auto packed = QuantizeWork(run, passes->calibration, &work, pass, writer, context);
   return packed.ok() ? OkStatus() : packed.status();
@@ -157,9 +176,12 @@ Status QuantizeBlocks(const Run& run, CheckpointWriter* writer, const Context& c
       Calibration(run.dataset.samples, HiddenStates(run.folder->path(), run.dataset.tokens,
                                                     model.spec.hidden_size, run.hidden_in_memory)),
       Forward(model, context), Forward(run.plan->target, context)};
-  if (passes.calibration.tokens() > 0) {
-    OCTAVO_RETURN_IF_ERROR(first > 0 ? Unusable(passes.calibration.Load(first))
-                                     : passes.calibration.Embed(model, context));
+  if (passes.calibration.tokens() > 0 && first > 0) {
+    OCTAVO_RETURN_IF_ERROR(Unusable(passes.calibration.Load(first)));
+  } else if (passes.calibration.tokens() > 0) {
+    OCTAVO_RETURN_IF_ERROR(run.source->LoadEmbedding(context));
+    OCTAVO_RETURN_IF_ERROR(passes.calibration.Embed(model, context));
+    run.source->ReleaseEnds();
   }
   for (int64_t i = first; i < run.num_blocks(); ++i) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());

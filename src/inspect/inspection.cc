@@ -157,11 +157,13 @@ Result<Inspection> InspectCheckpoint(const std::filesystem::path& folder, const 
   return inspection;
 }
 
-Inspection InspectPlan(Model model, QuantizationConfig config, std::vector<PlannedTensor> tensors) {
+Inspection InspectPlan(Model model, QuantizationConfig config, std::vector<PlannedTensor> tensors,
+                       TensorNameSet online_tensors) {
   Inspection inspection;
   inspection.model = std::make_unique<Model>(std::move(model));
   inspection.config = std::move(config);
   inspection.tensors = std::move(tensors);
+  inspection.online_tensors = std::move(online_tensors);
   ModuleLister(&inspection).List();
   return inspection;
 }

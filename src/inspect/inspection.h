@@ -58,7 +58,8 @@ std::string ModuleOfTensor(std::string_view tensor);
 // else is among the problems.
 Result<Inspection> InspectCheckpoint(const std::filesystem::path& folder, const Context& context);
 
-// What a quantization will write.
-Inspection InspectPlan(Model model, QuantizationConfig config, std::vector<PlannedTensor> tensors);
+// What a quantization will write; of its tensors, `online_tensors` are for transforms.
+Inspection InspectPlan(Model model, QuantizationConfig config, std::vector<PlannedTensor> tensors,
+                       TensorNameSet online_tensors);
 
 }  // namespace octavo

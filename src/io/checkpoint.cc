@@ -199,7 +199,15 @@ Result<TensorView> Checkpoint::Find(std::string_view name) const {
 void Checkpoint::Replace(const std::vector<std::string>& others, const std::string& name,
                          MakeTensor make) {
   for (const std::string& other : others) index_.erase(other);
-  if (derived_ == nullptr) derived_ = std::make_shared<Derived>();
+  // A copy of this object keeps its own.
+  if (derived_ == nullptr || derived_.use_count() > 1) {
+    auto derived = std::make_shared<Derived>();
+    if (derived_ != nullptr) {
+      for (const auto& [derived_name, entry] : derived_->tensors)
+        derived->tensors[derived_name].make = entry.make;
+    }
+    derived_ = std::move(derived);
+  }
   derived_->tensors[name].make = std::move(make);
   index_[name] = kDerived;
 }

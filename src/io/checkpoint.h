@@ -51,8 +51,8 @@ class Checkpoint {
 
   // A tensor that no file has: made whenever it is found and not in memory.
   using MakeTensor = std::function<Result<Tensor>()>;
-  // Puts a derived tensor in the place of others, whose names are not known from then on. Before
-  // other threads read.
+  // Puts a derived tensor in the place of others, and of one that has its name, whose names are not
+  // known from then on; a copy made before still has them. Before other threads read.
   void Replace(const std::vector<std::string>& others, const std::string& name, MakeTensor make);
 
   // Bytes of all tensors in the files.

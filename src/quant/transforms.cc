@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "base/suggest.h"
-#include "quant/strict_object.h"
 #include "tensor/convert.h"
 
 namespace octavo {
@@ -24,15 +23,18 @@ struct Named {
 constexpr Named<TransformType> kTypes[] = {{"hadamard", TransformType::kHadamard},
                                            {"random-hadamard", TransformType::kRandomHadamard},
                                            {"random-matrix", TransformType::kRandomMatrix}};
-constexpr Named<TransformLocation> kLocations[] = {{"input", TransformLocation::kInput},
-                                                   {"output", TransformLocation::kOutput},
-                                                   {"q_attn", TransformLocation::kQuery},
-                                                   {"k_cache", TransformLocation::kKey}};
-constexpr std::string_view kFolded[] = {"weight_input", "weight_output"};
+constexpr Named<TransformLocation> kLocations[] = {
+    {"weight_input", TransformLocation::kWeightInput},
+    {"weight_output", TransformLocation::kWeightOutput},
+    {"input", TransformLocation::kInput},
+    {"output", TransformLocation::kOutput},
+    {"q_attn", TransformLocation::kQuery},
+    {"k_cache", TransformLocation::kKey}};
 
-std::string_view LocationName(TransformLocation location) {
-  return std::find_if(std::begin(kLocations), std::end(kLocations),
-                      [&](const auto& entry) { return entry.value == location; })
+template <typename Enum, size_t N>
+std::string_view NameOf(const Named<Enum> (&names)[N], Enum value) {
+  return std::find_if(std::begin(names), std::end(names),
+                      [&](const auto& entry) { return entry.value == value; })
       ->name;
 }
 
@@ -42,8 +44,8 @@ bool IsPowerOfTwo(int64_t n) {
 
 template <typename Enum, size_t N>
 Result<Enum> FromName(const Named<Enum> (&names)[N], const StrictObject& object,
-                      std::string_view key) {
-  OCTAVO_ASSIGN_OR_RETURN(const std::string text, object.String(key, ""));
+                      std::string_view key, std::string_view fallback) {
+  OCTAVO_ASSIGN_OR_RETURN(const std::string text, object.String(key, fallback));
   std::vector<std::string> known;
   for (const auto& entry : names) {
     if (entry.name == text) return entry.value;
@@ -63,56 +65,34 @@ Result<std::vector<ModulePattern>> Patterns(const StrictObject& object, std::str
   return patterns;
 }
 
-// What the uses of a group share.
-struct Group {
-  std::string name;
-  TransformType type;
-  std::optional<int64_t> block;
-  bool randomize = false;
-};
-
-Status ParseUse(const Value& value, const std::string& where, const Group& group,
-                std::vector<OnlineTransform>* uses) {
+// A use of a group, whose settings `group` has.
+Result<TransformUse> ParseUse(const Value& value, const std::string& where,
+                              const TransformUse& group) {
   OCTAVO_ASSIGN_OR_RETURN(
       const StrictObject object,
       StrictObject::Make(value, where, {"targets", "location", "inverse", "ignore"}));
-  OCTAVO_ASSIGN_OR_RETURN(const std::string location, object.String("location", ""));
-  if (std::find(std::begin(kFolded), std::end(kFolded), location) != std::end(kFolded))
-    return OkStatus();
-  OnlineTransform use{.group = group.name,
-                      .type = group.type,
-                      .location = TransformLocation::kInput,
-                      .inverse = false,
-                      .block = group.block,
-                      .targets = {},
-                      .ignore = {}};
-  OCTAVO_ASSIGN_OR_RETURN(use.location, FromName(kLocations, object, "location"));
+  TransformUse use{.group = group.group,
+                   .type = group.type,
+                   .block = group.block,
+                   .randomize = group.randomize,
+                   .precision = group.precision};
+  OCTAVO_ASSIGN_OR_RETURN(use.location, FromName(kLocations, object, "location", ""));
   OCTAVO_ASSIGN_OR_RETURN(use.inverse, object.Bool("inverse", false));
   OCTAVO_ASSIGN_OR_RETURN(use.targets, Patterns(object, "targets"));
   OCTAVO_ASSIGN_OR_RETURN(use.ignore, Patterns(object, "ignore"));
-  if (group.randomize) {
-    return Unsupported(fmt::format(
-        "{}: {} with randomize (a permutation of its own for each weight) is not supported", where,
-        use.Name()));
-  }
-  if (use.inverse && use.type == TransformType::kRandomMatrix) {
-    return Unsupported(
-        fmt::format("{}: the inverse of a random-matrix, {}, is not supported while the model runs",
-                    where, use.Name()));
-  }
-  uses->push_back(std::move(use));
-  return OkStatus();
+  return use;
 }
 
 Status ParseGroup(const std::string& name, const Value& value, const std::string& where,
-                  std::vector<OnlineTransform>* uses) {
+                  std::vector<TransformUse>* uses) {
   OCTAVO_ASSIGN_OR_RETURN(
       const StrictObject object,
       StrictObject::Make(value, where,
                          {"type", "apply", "randomize", "requires_grad", "head_dim", "precision"}));
-  Group group{.name = name, .type = TransformType::kHadamard, .block = {}, .randomize = false};
-  OCTAVO_ASSIGN_OR_RETURN(group.type, FromName(kTypes, object, "type"));
+  TransformUse group{.group = name};
+  OCTAVO_ASSIGN_OR_RETURN(group.type, ParseTransformType(object, "type"));
   OCTAVO_ASSIGN_OR_RETURN(group.randomize, object.Bool("randomize", false));
+  OCTAVO_ASSIGN_OR_RETURN(group.precision, object.String("precision", group.precision));
   if (object.Has("head_dim")) {
     OCTAVO_ASSIGN_OR_RETURN(group.block, object.Int("head_dim", 0));
     if (*group.block <= 0)
@@ -125,19 +105,30 @@ Status ParseGroup(const std::string& name, const Value& value, const std::string
     return InvalidArgument(
         fmt::format("{} is {}, expected a list", object.Path("apply"), apply->type_name()));
   for (size_t i = 0; i < apply->as_array().size(); ++i) {
-    OCTAVO_RETURN_IF_ERROR(ParseUse(apply->as_array()[i],
-                                    fmt::format("{}[{}]", object.Path("apply"), i), group, uses));
+    OCTAVO_ASSIGN_OR_RETURN(
+        TransformUse use,
+        ParseUse(apply->as_array()[i], fmt::format("{}[{}]", object.Path("apply"), i), group));
+    uses->push_back(std::move(use));
   }
   return OkStatus();
 }
 
 }  // namespace
 
-std::string OnlineTransform::Name() const {
-  return fmt::format("{} at {}", group, LocationName(location));
+Result<TransformType> ParseTransformType(const StrictObject& object, std::string_view key,
+                                         std::string_view fallback) {
+  return FromName(kTypes, object, key, fallback);
 }
 
-Result<bool> OnlineTransform::Matches(const ModuleName& module) const {
+std::string TransformUse::Name() const {
+  return fmt::format("{} at {}", group, NameOf(kLocations, location));
+}
+
+std::string TransformUse::TensorName(std::string_view module) const {
+  return fmt::format("{}.{}_{}.weight", module, group, NameOf(kLocations, location));
+}
+
+Result<bool> TransformUse::Matches(const ModuleName& module) const {
   for (const ModulePattern& pattern : ignore) {
     OCTAVO_ASSIGN_OR_RETURN(const MatchKind kind, pattern.Match(module));
     if (kind != MatchKind::kNone) return false;
@@ -149,9 +140,9 @@ Result<bool> OnlineTransform::Matches(const ModuleName& module) const {
   return false;
 }
 
-Result<std::vector<OnlineTransform>> ParseOnlineTransforms(const Value& transform_config,
-                                                           std::string_view where) {
-  std::vector<OnlineTransform> uses;
+Result<std::vector<TransformUse>> ParseTransforms(const Value& transform_config,
+                                                  std::string_view where) {
+  std::vector<TransformUse> uses;
   OCTAVO_ASSIGN_OR_RETURN(const StrictObject object,
                           StrictObject::Make(transform_config, where, {"config_groups"}));
   const Value* groups = object.Find("config_groups");
@@ -164,12 +155,61 @@ Result<std::vector<OnlineTransform>> ParseOnlineTransforms(const Value& transfor
   return uses;
 }
 
+Result<std::vector<TransformUse>> ParseOnlineTransforms(const Value& transform_config,
+                                                        std::string_view where) {
+  OCTAVO_ASSIGN_OR_RETURN(std::vector<TransformUse> uses, ParseTransforms(transform_config, where));
+  std::erase_if(uses, [](const TransformUse& use) { return !use.is_online(); });
+  for (const TransformUse& use : uses) {
+    if (use.randomize) {
+      return Unsupported(fmt::format(
+          "{}: {} with randomize (a permutation of its own for each weight) is not supported",
+          where, use.Name()));
+    }
+    if (use.inverse && use.type == TransformType::kRandomMatrix) {
+      return Unsupported(fmt::format(
+          "{}: the inverse of a random-matrix, {}, is not supported while the model runs", where,
+          use.Name()));
+    }
+  }
+  return uses;
+}
+
+Value ToValue(const std::vector<TransformUse>& uses) {
+  const auto texts = [](const std::vector<ModulePattern>& patterns) {
+    Value::Array array;
+    for (const ModulePattern& pattern : patterns) array.emplace_back(pattern.text());
+    return array;
+  };
+  Value groups = Value::MakeObject();
+  for (const TransformUse& use : uses) {
+    if (groups.Find(use.group) == nullptr) {
+      Value group;
+      group.Set("type", NameOf(kTypes, use.type));
+      group.Set("apply", Value::MakeArray());
+      group.Set("randomize", use.randomize);
+      group.Set("requires_grad", false);
+      group.Set("head_dim", use.block ? Value(*use.block) : Value());
+      group.Set("precision", use.precision);
+      groups.Set(use.group, std::move(group));
+    }
+    Value apply;
+    apply.Set("targets", texts(use.targets));
+    apply.Set("location", NameOf(kLocations, use.location));
+    apply.Set("inverse", use.inverse);
+    apply.Set("ignore", texts(use.ignore));
+    groups.Find(use.group)->Find("apply")->as_array().push_back(std::move(apply));
+  }
+  Value config;
+  config.Set("config_groups", std::move(groups));
+  return config;
+}
+
 TransformMaker::TransformMaker(const Checkpoint& checkpoint,
-                               const std::vector<OnlineTransform>& transforms) {
+                               const std::vector<TransformUse>& transforms) {
   const std::vector<std::string> names = checkpoint.Names();
   for (const std::string& name : names) {
-    for (const OnlineTransform& use : transforms) {
-      const std::string end = fmt::format(".{}_{}.weight", use.group, LocationName(use.location));
+    for (const TransformUse& use : transforms) {
+      const std::string end = use.TensorName("");
       if (!name.ends_with(end)) continue;
       stored_.push_back({name, use.group, use.location, checkpoint.Find(name).value()});
       break;
@@ -183,7 +223,7 @@ std::vector<std::string> TransformMaker::TensorNames() const {
   return names;
 }
 
-Result<std::shared_ptr<const RowTransform>> TransformMaker::Make(const OnlineTransform& use,
+Result<std::shared_ptr<const RowTransform>> TransformMaker::Make(const TransformUse& use,
                                                                  std::string_view module,
                                                                  int64_t width) {
   const int64_t n = use.block.value_or(width);
@@ -200,10 +240,11 @@ Result<std::shared_ptr<const RowTransform>> TransformMaker::Make(const OnlineTra
     return made;
   }
   if (use.type != TransformType::kHadamard || !IsPowerOfTwo(n)) {
-    return NotFound(fmt::format(
-        "{}.{}_{}.weight is missing, and so is every other matrix [{}, {}] of {}; only hadamard of "
-        "a power of two can be made without",
-        module, use.group, LocationName(use.location), n, n, use.group));
+    return NotFound(
+        fmt::format("{} is missing, and so is every other matrix [{}, {}] of {}; only hadamard of "
+                    "a power of two "
+                    "can be made without",
+                    use.TensorName(module), n, n, use.group));
   }
   made = std::make_shared<const RowTransform>(n);
   return made;
@@ -211,11 +252,10 @@ Result<std::shared_ptr<const RowTransform>> TransformMaker::Make(const OnlineTra
 
 // Its own, which must have the right shape; else one of the same size in the group, best at the
 // same location.
-Result<const TransformMaker::Stored*> TransformMaker::FindStored(const OnlineTransform& use,
+Result<const TransformMaker::Stored*> TransformMaker::FindStored(const TransformUse& use,
                                                                  std::string_view module,
                                                                  int64_t n) const {
-  const std::string own =
-      fmt::format("{}.{}_{}.weight", module, use.group, LocationName(use.location));
+  const std::string own = use.TensorName(module);
   const Stored* best = nullptr;
   for (const Stored& stored : stored_) {
     if (stored.group != use.group) continue;
@@ -232,7 +272,7 @@ Result<const TransformMaker::Stored*> TransformMaker::FindStored(const OnlineTra
   return best;
 }
 
-Result<std::shared_ptr<const RowTransform>> TransformMaker::FromStored(const OnlineTransform& use,
+Result<std::shared_ptr<const RowTransform>> TransformMaker::FromStored(const TransformUse& use,
                                                                        const Stored& stored,
                                                                        int64_t n) const {
   auto matrix = ToFloatTensor(stored.view);

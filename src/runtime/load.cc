@@ -120,13 +120,13 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path& fold
 }
 
 Status LoadedModel::LoadEnds(const Context& context) {
-  const ModelSpec& spec = model_.spec;
   OCTAVO_RETURN_IF_ERROR(LoadEmbedding(context));
-  OCTAVO_ASSIGN_OR_RETURN(model_.final_norm_weight,
-                          LoadNorm(checkpoint_, model_.names.final_norm, spec.hidden_size));
+  OCTAVO_RETURN_IF_ERROR(LoadFinalNorm());
+  model_.head.parts.clear();
+  model_.head.part_columns.clear();
   // transformers takes a head that is in the file even where the config says that it is tied.
   if (checkpoint_.NamesOf(model_.names.head).empty()) {
-    if (!spec.tie_word_embeddings) {
+    if (!model_.spec.tie_word_embeddings) {
       return NotFound(fmt::format("{}.weight is missing, and tie_word_embeddings is not true",
                                   model_.names.head));
     }
@@ -137,6 +137,29 @@ Status LoadedModel::LoadEnds(const Context& context) {
     return PrepareGroup(&model_.head, tensors, prepare_, context);
   }
   return LoadGroup(&model_.head, context);
+}
+
+Status LoadedModel::LoadFinalNorm() {
+  OCTAVO_ASSIGN_OR_RETURN(model_.final_norm_weight,
+                          LoadNorm(checkpoint_, model_.names.final_norm, model_.spec.hidden_size));
+  return OkStatus();
+}
+
+void LoadedModel::ReleaseEnds() {
+  model_.embedding = {};
+  model_.embedding_table.reset();
+  model_.head.parts.clear();
+  model_.head.part_columns.clear();
+  for (const std::string& module : {model_.names.embedding, model_.names.head}) {
+    for (const std::string& name : checkpoint_.NamesOf(module)) checkpoint_.Forget(name);
+  }
+}
+
+Status LoadedModel::TensorsWereReplaced(const TensorNameSet& online) {
+  online_tensors_.insert(online.begin(), online.end());
+  ReleaseEnds();
+  model_.head_is_embedding = checkpoint_.NamesOf(model_.names.head).empty();
+  return LoadFinalNorm();
 }
 
 Status LoadedModel::DequantizeLayers() {

@@ -40,8 +40,18 @@ class LoadedModel {
   Status LoadBlock(int64_t index, const Context& context);
   void ReleaseBlock(int64_t index);
 
-  // For quantization: the graph's blocks, to be prepared from other tensors.
+  // The embedding, the final norm and the head, likewise. They are there once the model is loaded,
+  // until they are dropped; the final norm stays.
+  Status LoadEnds(const Context& context);
+  Status LoadEmbedding(const Context& context);
+  void ReleaseEnds();
+
+  // For quantization: the graph's blocks, to be prepared from other tensors; and the checkpoint,
+  // whose tensors are replaced.
   Model& mutable_model() { return model_; }
+  Checkpoint& mutable_checkpoint() { return checkpoint_; }
+  // To be called then: `online` are tensors of transforms. Drops the ends.
+  Status TensorsWereReplaced(const TensorNameSet& online);
 
   // Tensors of the checkpoint that no module of the graph has, without those the family is known to
   // carry.
@@ -50,8 +60,7 @@ class LoadedModel {
  private:
   friend Result<std::unique_ptr<LoadedModel>> LoadModel(const std::filesystem::path&,
                                                         const LoadOptions&, const Context&);
-  Status LoadEnds(const Context& context);
-  Status LoadEmbedding(const Context& context);
+  Status LoadFinalNorm();
   Status DequantizeLayers();
   Status LoadGroup(LinearGroup* group, const Context& context);
 

@@ -15,7 +15,7 @@ namespace {
 
 class TransformLoader {
  public:
-  TransformLoader(const std::vector<OnlineTransform>& uses, TransformMaker* maker)
+  TransformLoader(const std::vector<TransformUse>& uses, TransformMaker* maker)
       : uses_(uses), maker_(maker), matched_(uses.size(), false) {}
 
   // The transforms of a module at a location, on rows of `width`.
@@ -64,14 +64,14 @@ class TransformLoader {
   }
 
  private:
-  const std::vector<OnlineTransform>& uses_;
+  const std::vector<TransformUse>& uses_;
   TransformMaker* maker_;
   std::vector<bool> matched_;
 };
 
 // Nothing transforms what the embedding gives.
-Status CheckEmbedding(const std::vector<OnlineTransform>& uses, const std::string& embedding) {
-  for (const OnlineTransform& use : uses) {
+Status CheckEmbedding(const std::vector<TransformUse>& uses, const std::string& embedding) {
+  for (const TransformUse& use : uses) {
     OCTAVO_ASSIGN_OR_RETURN(const bool matches, use.Matches({embedding, "Embedding"}));
     if (matches)
       return Unsupported(
@@ -80,25 +80,6 @@ Status CheckEmbedding(const std::vector<OnlineTransform>& uses, const std::strin
                       use.Name(), embedding));
   }
   return OkStatus();
-}
-
-Status LoadTransforms(const QuantizationConfig& config, const Checkpoint& checkpoint, Model* model,
-                      TensorNameSet* used) {
-  OCTAVO_ASSIGN_OR_RETURN(
-      const std::vector<OnlineTransform> uses,
-      ParseOnlineTransforms(config.transform_config, "quantization_config.transform_config"));
-  if (uses.empty()) return OkStatus();
-  OCTAVO_RETURN_IF_ERROR(CheckEmbedding(uses, model->names.embedding));
-  TransformMaker maker(checkpoint, uses);
-  TransformLoader loader(uses, &maker);
-  for (Block& block : model->blocks) {
-    for (LinearGroup* group : block.groups()) OCTAVO_RETURN_IF_ERROR(loader.Load(group));
-    OCTAVO_RETURN_IF_ERROR(
-        loader.Load({block.attention, model->attention_class}, model->spec.head_dim, &block));
-  }
-  OCTAVO_RETURN_IF_ERROR(loader.Load(&model->head));
-  for (std::string& name : maker.TensorNames()) used->insert(std::move(name));
-  return loader.CheckAllMatched();
 }
 
 // ---- queries, keys and values ------------------------------------------------------------------
@@ -140,10 +121,31 @@ Status LoadScales(const Checkpoint& checkpoint, const ModelSpec& spec, Block* bl
 
 }  // namespace
 
+Result<TensorNameSet> LoadTransforms(const Value& transform_config, const Checkpoint& checkpoint,
+                                     Model* model) {
+  TensorNameSet used;
+  OCTAVO_ASSIGN_OR_RETURN(
+      const std::vector<TransformUse> uses,
+      ParseOnlineTransforms(transform_config, "quantization_config.transform_config"));
+  if (uses.empty()) return used;
+  OCTAVO_RETURN_IF_ERROR(CheckEmbedding(uses, model->names.embedding));
+  TransformMaker maker(checkpoint, uses);
+  TransformLoader loader(uses, &maker);
+  for (Block& block : model->blocks) {
+    for (LinearGroup* group : block.groups()) OCTAVO_RETURN_IF_ERROR(loader.Load(group));
+    OCTAVO_RETURN_IF_ERROR(
+        loader.Load({block.attention, model->attention_class}, model->spec.head_dim, &block));
+  }
+  OCTAVO_RETURN_IF_ERROR(loader.Load(&model->head));
+  OCTAVO_RETURN_IF_ERROR(loader.CheckAllMatched());
+  for (std::string& name : maker.TensorNames()) used.insert(std::move(name));
+  return used;
+}
+
 Result<TensorNameSet> LoadOnline(const QuantizationConfig& config, const Checkpoint& checkpoint,
                                  Model* model, const Context& context) {
-  TensorNameSet used;
-  OCTAVO_RETURN_IF_ERROR(LoadTransforms(config, checkpoint, model, &used));
+  OCTAVO_ASSIGN_OR_RETURN(TensorNameSet used,
+                          LoadTransforms(config.transform_config, checkpoint, model));
   for (Block& block : model->blocks) {
     if (!block.cache_quantization) continue;
     if (block.query_quantization)

@@ -30,6 +30,10 @@ std::string Smooth(std::string_view settings) {
          "}, QuantizationModifier: {scheme: W8A8, ignore: [lm_head]}";
 }
 
+std::string Rotate(std::string_view rotations) {
+  return std::string(rotations) + ", QuantizationModifier: {scheme: W8A8, ignore: [lm_head]}";
+}
+
 std::string Groups(std::string_view groups) {
   return Nearest("ignore: [lm_head], config_groups: {" + std::string(groups) + "}");
 }
@@ -125,6 +129,40 @@ TEST_F(Refusals, EachNamesWhatAndTheRemedy) {
       {"every norm ignored",
        Smooth("ignore: [RMSNorm, Linear]"),
        {"SmoothQuantModifier", "every norm is ignored"}},
+      {"a Hadamard matrix of no power of two",
+       Rotate("SpinQuantModifier: {rotations: [R4]}"),
+       {"R4 at input of model.layers.0.mlp.down_proj", "not 384", "transform_block_size of 128",
+        "random-hadamard"}},
+      {"blocks that do not divide",
+       Rotate("SpinQuantModifier: {rotations: [R1], transform_block_size: 96}"),
+       {"R1 at weight_output of model.embed_tokens", "blocks of 96 do not divide its 256"}},
+      {"targets of a rotation that match nothing",
+       Rotate("QuIPModifier: {targets: ['re:.*none']}"),
+       {"v at input matches no module: re:.*none", "model.layers.0.self_attn.q_proj"}},
+      {"a rotation of one of the layers that share an input",
+       Rotate("QuIPModifier: {targets: ['re:.*q_proj']}"),
+       {"model.layers.0.self_attn.q_proj and model.layers.0.self_attn.k_proj read the same input",
+        "ignore both"}},
+      {"a rotation twice",
+       "SpinQuantModifier: {}}, n_modifiers: {" + Rotate("SpinQuantModifier: {}"),
+       {"R1 is the name of an earlier rotation"}},
+      {"a rotation behind another that comes first",
+       Rotate("QuIPModifier: {}, SpinQuantModifier: {}"),
+       {"SpinQuantModifier stands behind a modifier whose rotations",
+        "put SpinQuantModifier first"}},
+      {"a rotation behind smoothing",
+       Rotate("SmoothQuantModifier: {}, SpinQuantModifier: {}"),
+       {"SpinQuantModifier stands behind SmoothQuantModifier"}},
+      {"smoothing through a rotation at run time",
+       Rotate("QuIPModifier: {}, SmoothQuantModifier: {}"),
+       {"model.layers.0.input_layernorm would be smoothed into model.layers.0.self_attn.q_proj",
+        "rotated while the model runs"}},
+      {"AWQ where all inputs are rotated at run time",
+       Rotate("QuIPModifier: {}, AWQModifier: {}"),
+       {"AWQModifier", "nothing can be scaled"}},
+      {"a rotation without anything that quantizes",
+       "SpinQuantModifier: {}",
+       {"quantizes nothing"}},
       {"nothing that quantizes",
        "SmoothQuantModifier: {}",
        {"quantizes nothing", "add a QuantizationModifier or GPTQModifier"}},

@@ -73,7 +73,9 @@ class Resume : public ::testing::Test {
     Context with_progress{.pool = const_cast<ThreadPool&>(context.pool),
                           .isa = context.context.isa,
                           .progress = progress};
-    return Quantize(options, MakeRecipe(), with_progress);
+    const Recipe recipe =
+        recipe_.empty() ? MakeRecipe() : ParseRecipe(recipe_, "recipe.yaml", NullLogger()).value();
+    return Quantize(options, recipe, with_progress);
   }
   Result<QuantizationReport> Run(const QuantizeOptions& options) {
     return Run(options, NullProgress());
@@ -108,6 +110,7 @@ class Resume : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
+  std::string recipe_;  // of Run, where it is another one
 };
 
 TEST_F(Resume, KilledAfterEveryStepItEndsWithTheSameBytes) {
@@ -138,6 +141,27 @@ TEST_F(Resume, KilledAgainAndAgainItGetsThere) {
   for (int block = 0; block < kBlocks; ++block) ASSERT_EQ(RunKilled(options, 1), kKilled) << block;
   ASSERT_OK(Run(options));
   EXPECT_EQ(Content(options.out), Content(whole.out));
+}
+
+// What was rotated before is rotated again, to the same bytes: folded and stored matrices, a tied
+// head, statistics of rotated inputs.
+TEST_F(Resume, ARotatedModelGoesOnTheSame) {
+  recipe_ =
+      "s_stage: {m_modifiers: {SpinQuantModifier: {rotations: [R1, R2, R3, R4], transform_type: "
+      "random-hadamard, transform_block_size: 4, seed: 5}, QuIPModifier: {transform_block_size: "
+      "4}, GPTQModifier: "
+      "{scheme: "
+      "W8A8}}}";
+  const QuantizeOptions whole = Options("whole");
+  ASSERT_OK(Run(whole));
+  const auto expected = Content(whole.out);
+  for (const int kill_at : {1, kBlocks, kSteps}) {
+    SCOPED_TRACE(kill_at);
+    const QuantizeOptions options = Options("killed" + std::to_string(kill_at));
+    ASSERT_EQ(RunKilled(options, kill_at), kKilled);
+    ASSERT_OK(Run(options));
+    EXPECT_EQ(Content(options.out), expected);
+  }
 }
 
 // Between two lines of the journal: what the line does not name is done again.

@@ -49,10 +49,11 @@ Result<bool> Fits(const AwqMapping& mapping, const Smoother& smoother,
   return fits;
 }
 
-// Rows of v_proj are those of o_proj's columns only where every query head has values of its own;
-// and a bias of the smoothed layer would have to be divided too.
+// Rows of v_proj are those of o_proj's columns only where every query head has values of its own,
+// and nothing rotates them in between; and a bias of the smoothed layer would have to be divided
+// too.
 bool RowsAreColumns(const LinearLayer& source, const LinearLayer& reader) {
-  return source.n == reader.k && !source.has_bias;
+  return source.n == reader.k && !source.has_bias && source.output_transforms.empty();
 }
 
 class AwqModifier : public Modifier {
@@ -92,8 +93,9 @@ class AwqModifier : public Modifier {
         }
         if (!fits) continue;
         const bool possible =
-            smoother.class_name == "RMSNorm" ||
-            RowsAreColumns(smoother.name == v.name ? v : up, group->layers.front());
+            ScalesFold(group->layers.front()) &&
+            (smoother.class_name == "RMSNorm" ||
+             RowsAreColumns(smoother.name == v.name ? v : up, group->layers.front()));
         ++(possible ? smoothed : skipped);
       }
     }
@@ -108,11 +110,15 @@ class AwqModifier : public Modifier {
     }
     if (!any_quantized)
       return InvalidArgument("no layer is quantized after it; add a QuantizationModifier behind");
+    if (smoothed == 0)
+      return InvalidArgument(
+          "nothing can be scaled: inputs are rotated while the model runs, or shapes do not fit; "
+          "leave it out");
     log.Info(fmt::format("AWQModifier: {} groups of layers{}", smoothed,
                          skipped == 0 ? ""
                                       : fmt::format(", {} left out, where shapes do not fit "
-                                                    "(grouped-query attention) or a bias is in "
-                                                    "the way",
+                                                    "(grouped-query attention), or a bias or a "
+                                                    "rotation is in the way",
                                                     skipped)));
     return OkStatus();
   }
@@ -138,7 +144,7 @@ class AwqModifier : public Modifier {
       names.push_back(layer.layer->name);
       any_quantized = any_quantized || layer.owner != nullptr;
     }
-    if (!any_quantized) return OkStatus();
+    if (!any_quantized || !ScalesFold(*group->layers.front().layer)) return OkStatus();
     if (source != nullptr && !RowsAreColumns(*source->layer, *group->layers.front().layer))
       return OkStatus();
     const Smoother smoother = source == nullptr ? Smoother{group->norm->name, "RMSNorm"}

@@ -10,6 +10,11 @@
 
 namespace octavo {
 
+// Whether scales can move into the layer: not through a rotation of its input at run time.
+inline bool ScalesFold(const LinearLayer& layer) {
+  return layer.input_transforms.empty();
+}
+
 // Divides the group's norm by scales [k] and multiplies the columns of its layers. A norm's weight
 // is rounded when it is stored: what it is then really divided by is what the columns are
 // multiplied by. InvalidArgument when a divided weight does not fit the norm's dtype.

@@ -33,6 +33,7 @@ class SmoothQuantModifier : public Modifier {
 
   Status Check(const Model& graph, Logger& log) const override {
     OCTAVO_ASSIGN_OR_RETURN(const int64_t smoothed, settings_.mappings.Check(graph));
+    OCTAVO_RETURN_IF_ERROR(CheckRotations(graph));
     log.Info(fmt::format("{}: {} norms", class_name_, smoothed));
     return OkStatus();
   }
@@ -41,10 +42,8 @@ class SmoothQuantModifier : public Modifier {
     for (GroupWork& group : block->groups) {
       if (group.norm == nullptr) continue;
       OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
-      std::vector<std::string_view> names;
-      for (const LayerWork& layer : group.layers) names.push_back(layer.layer->name);
-      OCTAVO_ASSIGN_OR_RETURN(const bool applies,
-                              settings_.mappings.Applies(group.norm->name, names));
+      OCTAVO_ASSIGN_OR_RETURN(const bool applies, settings_.mappings.Applies(
+                                                      group.norm->name, LayerNames(*group.source)));
       if (!applies) continue;
       const Status smoothed = Smooth(&group);
       if (!smoothed.ok()) return smoothed.Annotate(group.norm->name);
@@ -53,6 +52,30 @@ class SmoothQuantModifier : public Modifier {
   }
 
  private:
+  Status CheckRotations(const Model& graph) const {
+    for (const Block& block : graph.blocks) {
+      for (const auto& [norm, group] : {std::pair(&block.attention_norm, &block.qkv),
+                                        std::pair(&block.mlp_norm, &block.gate_up)}) {
+        const LinearLayer& first = group->layers.front();
+        if (ScalesFold(first)) continue;
+        OCTAVO_ASSIGN_OR_RETURN(const bool applies,
+                                settings_.mappings.Applies(*norm, LayerNames(*group)));
+        if (!applies) continue;
+        return InvalidArgument(
+            fmt::format("{} would be smoothed into {}, but what is between them is rotated while "
+                        "the model runs; ignore them here, or in the modifier that rotates",
+                        *norm, first.name));
+      }
+    }
+    return OkStatus();
+  }
+
+  static std::vector<std::string_view> LayerNames(const LinearGroup& group) {
+    std::vector<std::string_view> names;
+    for (const LinearLayer& layer : group.layers) names.push_back(layer.name);
+    return names;
+  }
+
   Status Smooth(GroupWork* group) const {
     std::vector<std::span<const float>> weights;
     for (const LayerWork& layer : group->layers) weights.push_back(layer.weight.data<float>());

@@ -56,6 +56,8 @@ TEST_P(SavedRecipe, ReadsAndWritesTheSame) {
 INSTANTIATE_TEST_SUITE_P(Goldens, SavedRecipe,
                          testing::Values("llama-w8a8", "llama-gptq-w8a8",
                                          "llama-gptq-w4a16-unordered", "llama-mixed",
+                                         "llama-spin-w8a8", "llama-spin-online",
+                                         "llama-spin-online-random", "llama-quip-w4a16",
                                          "llama-smooth8-gptq-w8a8", "llama-smooth5-w8a8",
                                          "llama-w8a8-static", "llama-w8a8-static-asym",
                                          "llama-w8a8-tensor", "llama-w8a8-token-asym", "odd-w8a8"),
@@ -259,6 +261,10 @@ std::string AliasBomb() {
   return text;
 }
 
+std::string Spin(std::string_view settings) {
+  return "q_stage: {q_modifiers: {SpinQuantModifier: {" + std::string(settings) + "}}}";
+}
+
 std::string Gptq(std::string_view settings) {
   return "q_stage: {q_modifiers: {GPTQModifier: {" + std::string(settings) + "}}}";
 }
@@ -276,7 +282,7 @@ TEST(Recipe, HostileAndWrongOnesAreRefusedWithTheReason) {
       {"quant_stages: {}", "no modifier"},
       {"quant_modifiers: {QuantizationModifier: {scheme: W8A8}}", "stands outside a stage"},
       {"q_stage: {run_type: train, q_modifiers: {}}", "nothing is trained here"},
-      {"q_stage: {q_modifiers: {SpinQuantModifier: {}}}", "SpinQuantModifier is not implemented"},
+      {"q_stage: {q_modifiers: {SparseGPTModifier: {}}}", "SparseGPTModifier is not implemented"},
       {Gptq("scheme: W8A8, weight_observer: minmaxx"), "did you mean \"minmax\"?"},
       {Gptq("scheme: W8A8, observer: mse"), "observer is string, expected an object"},
       {Gptq("config_groups: {g: {targets: [Linear], weights: {strategy: channel, observer: mse, "
@@ -340,6 +346,25 @@ TEST(Recipe, HostileAndWrongOnesAreRefusedWithTheReason) {
       {"q_stage: {q_modifiers: {SmoothQuantModifier: {mappings: [[['re:('], b]]}}}",
        "does not compile"},
       {"q_stage: {q_modifiers: {QuantizationModifier: {scheme: W8A8}, SmoothQuantModifier: {}}}",
+       "put it first"},
+      {Spin("rotations: [R1, R5]"), "unknown rotation \"R5\""},
+      {Spin("rotations: []"), "rotations is empty"},
+      {Spin("transform_type: fourier"), "transform_type: \"fourier\" is not supported"},
+      {Spin("transform_block_size: 0"), "transform_block_size is 0"},
+      {Spin("learnable: true"), "learnable: rotations are not trained"},
+      {Spin("randomize: true"), "randomize: a permutation"},
+      {Spin("precision: bfloat16"), "precision is torch.bfloat16"},
+      {Spin("seed: -1"), "seed is -1"},
+      {Spin("targets: Linear"), "unknown key \"targets\""},
+      {Spin("mappings: {attention: a}"), "mappings: unknown key \"attention\""},
+      {Spin("mappings: [a]"), "mappings is array"},
+      {Spin("transform_config: {}"), "transform_config has no groups"},
+      {Spin("transform_config: {config_groups: {R1: {type: hadamard, apply: [{location: x}]}}}"),
+       "transform_config.config_groups.R1.apply[0].location"},
+      {"q_stage: {q_modifiers: {QuIPModifier: {rotations: [R1]}}}", "unknown rotation \"R1\""},
+      {"q_stage: {q_modifiers: {QuIPModifier: {rotations: u, transform_type: random-matrix}}}",
+       "u needs the inverse of its matrix"},
+      {"q_stage: {q_modifiers: {QuantizationModifier: {scheme: W8A8}, QuIPModifier: {}}}",
        "put it first"},
   };
   for (const auto& [text, message] : cases) {

@@ -18,7 +18,7 @@ namespace {
 
 using testing::TestContext;
 
-Result<std::vector<OnlineTransform>> Parse(const std::string& text) {
+Result<std::vector<TransformUse>> Parse(const std::string& text) {
   return ParseOnlineTransforms(ParseJson(text, "test").value(), "transform_config");
 }
 
@@ -74,6 +74,19 @@ TEST(ParseOnlineTransforms, WhatIsMalformedOrUnknownIsNamed) {
     const auto uses = Parse(text);
     ASSERT_FALSE(uses.ok()) << text;
     EXPECT_NE(uses.status().message().find(message), std::string::npos) << uses.status().message();
+  }
+}
+
+// What the library saves is read and written the same, also what is folded into weights.
+TEST(ParseTransforms, WhatIsReadIsWrittenAgain) {
+  for (const char* name : {"llama-spin-online", "llama-quip-w4a16"}) {
+    const auto path = testing::TestData(std::string("checkpoints/") + name + "/config.json");
+    const Value json = ParseJson(ReadFile(path).value(), "config.json").value();
+    const Value& config = *json.Find("quantization_config")->Find("transform_config");
+    const auto uses = ParseTransforms(config, "transform_config");
+    ASSERT_OK(uses);
+    const JsonStyle style{.indent = 1, .sort_keys = true};
+    EXPECT_EQ(WriteJson(ToValue(*uses), style), WriteJson(config, style));
   }
 }
 
