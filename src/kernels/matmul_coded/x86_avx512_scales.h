@@ -39,34 +39,40 @@ constexpr float kE4M3AsF16 = 256;
 
 // ---- scales -------------------------------------------------------------------------------------
 
-// Scales [unit, unit + count), count at most 16, times the multiplier; the rest zeros. None is NaN.
-[[maybe_unused]] inline __m512 LoadScales(const CodedMatrix& w, int64_t unit, int64_t count) {
-  const auto* bytes = static_cast<const uint8_t*>(w.scales);
-  const __mmask16 lanes = FirstLanes(count);
-  __m512 scales = _mm512_setzero_ps();
-  switch (w.scale_format) {
-    case ScaleFormat::kF32:
-      scales = _mm512_maskz_loadu_ps(lanes, bytes + unit * 4);
-      break;
-    case ScaleFormat::kBf16:
-      scales = WidenBf16(_mm256_maskz_loadu_epi16(lanes, bytes + unit * 2));
-      break;
-    case ScaleFormat::kE4M3:
-      scales =
-          WidenE4M3(E4M3ToF16(_mm256_cvtepi8_epi16(_mm_maskz_loadu_epi8(lanes, bytes + unit))));
-      break;
-    case ScaleFormat::kE8M0: {
-      const __m512i exponents = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lanes, bytes + unit));
-      // Code 0 is 2^-127, a subnormal.
-      const __m512i bits = _mm512_mask_mov_epi32(_mm512_slli_epi32(exponents, 23),
-                                                 _mm512_testn_epi32_mask(exponents, exponents),
-                                                 _mm512_set1_epi32(0x00400000));
-      scales = _mm512_maskz_mov_ps(lanes, _mm512_castsi512_ps(bits));
-      break;
-    }
+// The first `lanes` of 16 scales of a format, zeros behind, less kFactor. None is NaN.
+struct F32Scales {
+  static constexpr int64_t kBytes = 4;
+  static constexpr float kFactor = 1;
+  static __m512 Load(const uint8_t* bytes, __mmask16 lanes) {
+    return _mm512_maskz_loadu_ps(lanes, bytes);
   }
-  return _mm512_mul_ps(scales, _mm512_set1_ps(w.multiplier));
-}
+};
+struct Bf16Scales {
+  static constexpr int64_t kBytes = 2;
+  static constexpr float kFactor = 1;
+  static __m512 Load(const uint8_t* bytes, __mmask16 lanes) {
+    return WidenBf16(_mm256_maskz_loadu_epi16(lanes, bytes));
+  }
+};
+struct E4M3Scales {
+  static constexpr int64_t kBytes = 1;
+  static constexpr float kFactor = kE4M3AsF16;
+  static __m512 Load(const uint8_t* bytes, __mmask16 lanes) {
+    return _mm512_cvtph_ps(E4M3ToF16(_mm256_cvtepi8_epi16(_mm_maskz_loadu_epi8(lanes, bytes))));
+  }
+};
+struct E8M0Scales {
+  static constexpr int64_t kBytes = 1;
+  static constexpr float kFactor = 1;
+  static __m512 Load(const uint8_t* bytes, __mmask16 lanes) {
+    const __m512i exponents = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lanes, bytes));
+    // Code 0 is 2^-127, a subnormal.
+    const __m512i bits = _mm512_mask_mov_epi32(_mm512_slli_epi32(exponents, 23),
+                                               _mm512_testn_epi32_mask(exponents, exponents),
+                                               _mm512_set1_epi32(0x00400000));
+    return _mm512_maskz_mov_ps(lanes, _mm512_castsi512_ps(bits));
+  }
+};
 
 [[maybe_unused]] inline __m512 LoadZeroPoints(const CodedMatrix& w, int64_t unit, int64_t count) {
   const __m128i bytes = _mm_maskz_loadu_epi8(FirstLanes(count), w.zero_points + unit);
@@ -87,12 +93,12 @@ struct Units {
   return {__builtin_ctzll(columns), power_of_two ? 0 : kSmallestUnit};
 }
 
-// The scales of some columns of a row of w, and scale * zero point; behind them what a vector may
-// read, zeros.
+// The scales of some columns of a row of w, and scale * zero point (zeros where w has none); behind
+// them what a vector may read, zeros.
 struct ChunkScales {
   static constexpr int64_t kMost = kMostChunkBlocks * kInputBlock / kSmallestUnit + 2 * kLanes;
   alignas(64) float scales[kMost];
-  alignas(64) float offsets[kMost];
+  alignas(64) float offsets[kMost] = {};
 
   // `factor` is that between values and codes. Zeros behind the scales only where they are asked
   // for.
@@ -103,14 +109,15 @@ struct ChunkScales {
     if (units.repeated != 0) return FillRepeated(w, row_units, begin, end, units.repeated, factor);
     const int64_t count = ((end - 1) >> units.shift) + 1 - first;
     const int64_t behind = zeros_behind ? kLanes : 0;
-    for (int64_t i = 0; i < count + behind; i += kLanes) {
-      const int64_t unit = row_units + first + i;
-      const int64_t valid = count > i ? count - i : 0;
-      const __m512 vector = LoadScales(w, unit, valid);
-      _mm512_store_ps(scales + i, _mm512_mul_ps(vector, _mm512_set1_ps(factor)));
-      const __m512 zero_points =
-          w.zero_points == nullptr ? _mm512_setzero_ps() : LoadZeroPoints(w, unit, valid);
-      _mm512_store_ps(offsets + i, _mm512_mul_ps(vector, zero_points));
+    switch (w.scale_format) {
+      case ScaleFormat::kF32:
+        return FillFrom<F32Scales>(w, row_units + first, count, behind, factor);
+      case ScaleFormat::kBf16:
+        return FillFrom<Bf16Scales>(w, row_units + first, count, behind, factor);
+      case ScaleFormat::kE4M3:
+        return FillFrom<E4M3Scales>(w, row_units + first, count, behind, factor);
+      case ScaleFormat::kE8M0:
+        return FillFrom<E8M0Scales>(w, row_units + first, count, behind, factor);
     }
   }
 
@@ -122,6 +129,22 @@ struct ChunkScales {
   }
 
  private:
+  // Units [first, first + count) and `behind` zeros.
+  template <typename Format>
+  void FillFrom(const CodedMatrix& w, int64_t first, int64_t count, int64_t behind, float factor) {
+    const auto* bytes = static_cast<const uint8_t*>(w.scales) + first * Format::kBytes;
+    const __m512 multiplier = _mm512_set1_ps(w.multiplier * Format::kFactor);
+    const __m512 of_codes = _mm512_set1_ps(w.multiplier * Format::kFactor * factor);
+    for (int64_t i = 0; i < count + behind; i += kLanes) {
+      const int64_t valid = count > i ? count - i : 0;
+      const __m512 stored = Format::Load(bytes + i * Format::kBytes, FirstLanes(valid));
+      _mm512_store_ps(scales + i, _mm512_mul_ps(stored, of_codes));
+      if (w.zero_points == nullptr) continue;
+      _mm512_store_ps(offsets + i, _mm512_mul_ps(_mm512_mul_ps(stored, multiplier),
+                                                 LoadZeroPoints(w, first + i, valid)));
+    }
+  }
+
   void FillRepeated(const CodedMatrix& w, int64_t row_units, int64_t begin, int64_t end,
                     int64_t run, float factor) {
     int64_t at = 0;
@@ -129,7 +152,7 @@ struct ChunkScales {
       const int64_t unit = row_units + column / w.unit_columns;
       const float scale = ScaleAt(w, unit);
       scales[at] = scale * factor;
-      offsets[at] = w.zero_points == nullptr ? 0 : scale * static_cast<float>(w.zero_points[unit]);
+      if (w.zero_points != nullptr) offsets[at] = scale * static_cast<float>(w.zero_points[unit]);
     }
     _mm512_storeu_ps(scales + at, _mm512_setzero_ps());
     _mm512_storeu_ps(offsets + at, _mm512_setzero_ps());
