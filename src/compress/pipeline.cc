@@ -85,7 +85,8 @@ Status Make(const Run& run, const Context& context) {
 // A rotation that does not leave the model what it was is a mistake of the recipe's
 // transform_config or mappings; better noticed now than in the output.
 Status CheckRotation(const QuantizeOptions& options, LoadedModel* rotated, const Context& context) {
-  constexpr double kLargestError = 1e-2;
+  // Storing as bf16 what stays unquantized costs about 1e-2; what does not cancel costs all.
+  constexpr double kLargestError = 5e-2;
   const Context quiet{.pool = context.pool, .isa = context.isa, .cancelled = context.cancelled};
   OCTAVO_ASSIGN_OR_RETURN(const auto original, LoadModel(options.model, kSourceOptions, quiet));
   OCTAVO_ASSIGN_OR_RETURN(const double error, RotationError(original.get(), rotated, quiet));
