@@ -12,6 +12,7 @@
 #include "compress/estimate.h"
 #include "compress/plan.h"
 #include "compress/recipe.h"
+#include "inspect/cache_table.h"
 #include "inspect/compare_schemes.h"
 #include "inspect/fused_scales.h"
 #include "inspect/inspection.h"
@@ -60,6 +61,7 @@ Result<std::vector<Table>> MakeTables(const Options& options, const Inspection& 
   }
   std::vector<Table> tables = {SummaryTable(inspection)};
   if (options.layers) tables.push_back(LayersTable(inspection));
+  if (Table cache = CacheTable(inspection); !cache.rows.empty()) tables.push_back(std::move(cache));
   if (!inspection.problems.empty()) tables.push_back(ProblemTable(inspection.problems));
   if (!inspection.config) return tables;
   OCTAVO_ASSIGN_OR_RETURN(auto losses, FindFusedScaleLosses(inspection, context));

@@ -153,6 +153,17 @@ Result<BlockWork> ReadHeadWork(const LoadedModel& source, const QuantizationPlan
   return work;
 }
 
+Result<BlockWork> ReadEmbeddingWork(const LoadedModel& source, const QuantizationPlan& plan) {
+  const LinearLayer& layer = plan.target.embedding_layer;
+  GroupWork group;
+  OCTAVO_ASSIGN_OR_RETURN(LayerWork layer_work,
+                          ReadLayer(source.checkpoint(), layer, plan, layer.name + ".weight"));
+  group.layers.push_back(std::move(layer_work));
+  BlockWork work{.index = -1, .name = layer.name, .groups = {}};
+  work.groups.push_back(std::move(group));
+  return work;
+}
+
 GroupWork* FindGroup(BlockWork* work, const LinearGroup& group) {
   const auto found =
       std::find_if(work->groups.begin(), work->groups.end(),

@@ -20,6 +20,8 @@ Result<BlockWork> ReadBlockWork(const LoadedModel& source, const QuantizationPla
                                 int64_t index);
 // The same of the output head; a tied one's weight is the embedding's.
 Result<BlockWork> ReadHeadWork(const LoadedModel& source, const QuantizationPlan& plan);
+// The same of the embedding, which shares no input with anything.
+Result<BlockWork> ReadEmbeddingWork(const LoadedModel& source, const QuantizationPlan& plan);
 
 // The work's group that a tap on the source's graph speaks of; null for one that is not in this
 // block.

@@ -105,7 +105,7 @@ class GroupFacts {
 };
 
 struct BlockWork {
-  int64_t index = 0;  // -1: the output head, as a block of one layer
+  int64_t index = 0;  // -1: the output head or the embedding, as a block of one layer
   std::string name;
   std::vector<GroupWork> groups;  // in the order of Block::groups()
 };

@@ -131,6 +131,13 @@ Result<Estimate> EstimateQuantization(const QuantizeOptions& options, const Quan
     block_bytes = std::max(block_bytes, static_cast<double>(embedding.n * embedding.k *
                                                             DTypeBytes(embedding.model_dtype)));
   }
+  if (plan.quantizes_embedding()) {
+    const LinearLayer& layer = plan.target.embedding_layer;
+    BlockSizes embedding;
+    embedding.weights = embedding.largest_layer = static_cast<double>(layer.n * layer.k);
+    block_bytes = std::max(block_bytes, BlockBytes(embedding, plan, Propagate::kNone));
+    operations += Operations(embedding, {}, Propagate::kNone, 0);
+  }
   const auto base = static_cast<int64_t>(block_bytes) + CurrentRssBytes();
   const int64_t hidden_bytes =
       dataset.tokens * plan.target.spec.hidden_size * static_cast<int64_t>(sizeof(float));

@@ -22,8 +22,10 @@ namespace octavo {
 namespace {
 
 // Tensors that are written block by block: what linear layers have but biases, the norms whose
-// output they read, scales of attention; and the head's, where it is quantized.
-std::set<std::string> BlockTensors(const Model& target) {
+// output they read, scales of attention; and the embedding's and the head's, where they are
+// quantized.
+std::set<std::string> BlockTensors(const QuantizationPlan& plan) {
+  const Model& target = plan.target;
   std::set<std::string> names;
   const auto add = [&](const LinearLayer& layer) {
     const auto scheme = SelectScheme(layer);
@@ -43,9 +45,8 @@ std::set<std::string> BlockTensors(const Model& target) {
     for (const DeclaredTensor& declared : DeclareAttentionScales(block, target.spec))
       names.insert(block.attention + "." + declared.suffix);
   }
-  for (const LinearLayer& layer : target.head.layers) {
-    if (layer.quantization.weights) add(layer);
-  }
+  if (plan.quantizes_embedding()) add(target.embedding_layer);
+  if (plan.quantizes_head()) add(target.head.layers.front());
   return names;
 }
 
@@ -97,7 +98,7 @@ Status CheckScales(const std::string& name, const TensorView& view) {
 
 Status CheckTensors(const Checkpoint& output, const Checkpoint& source,
                     const QuantizationPlan& plan) {
-  const std::set<std::string> from_blocks = BlockTensors(plan.target);
+  const std::set<std::string> from_blocks = BlockTensors(plan);
   for (const PlannedTensor& planned : plan.tensors) {
     OCTAVO_ASSIGN_OR_RETURN(const TensorView found, output.Find(planned.name));
     if (found.dtype != planned.dtype || found.shape != planned.shape) {
@@ -105,7 +106,7 @@ Status CheckTensors(const Checkpoint& output, const Checkpoint& source,
     }
     if (planned.name.ends_with("_scale")) OCTAVO_RETURN_IF_ERROR(CheckScales(planned.name, found));
     if (from_blocks.contains(planned.name)) continue;
-    OCTAVO_ASSIGN_OR_RETURN(const TensorView original, source.Find(planned.name));
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView original, source.Find(plan.SourceOf(planned.name)));
     if (std::memcmp(found.bytes, original.bytes, static_cast<size_t>(found.num_bytes())) != 0) {
       return Internal(planned.name + " differs from the source's, though it was to be copied");
     }
@@ -165,10 +166,10 @@ void ReportEstimate(const Estimate& estimate, Logger& log) {
 
 Status WriteUnquantizedTensors(const Checkpoint& checkpoint, const QuantizationPlan& plan,
                                CheckpointWriter* writer) {
-  const std::set<std::string> from_blocks = BlockTensors(plan.target);
+  const std::set<std::string> from_blocks = BlockTensors(plan);
   for (const PlannedTensor& planned : plan.tensors) {
     if (from_blocks.contains(planned.name)) continue;
-    OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(planned.name));
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(plan.SourceOf(planned.name)));
     if (!plan.unknown_tensors.contains(planned.name)) {
       OCTAVO_RETURN_IF_ERROR(CheckFinite(planned.name, view));
     }

@@ -98,6 +98,7 @@ QuantizationConfig MakeConfig(const Model& target,
   const auto add = [&](const LinearLayer& layer, std::string_view class_name) {
     maker.Add(class_name, layer.name, layer.quantization.weights ? &layer.quantization : nullptr);
   };
+  add(target.embedding_layer, "Embedding");
   for (const Block& block : target.blocks) {
     maker.Add(target.attention_class, block.attention,
               block.query_quantization ? &*block.query_quantization : nullptr);
@@ -126,8 +127,8 @@ Status PlanLayer(const LinearLayer& layer, std::vector<PlannedTensor>* tensors) 
   return OkStatus();
 }
 
-// The source's tensors in their order, a quantized weight replaced by what its scheme declares, and
-// the head's, where it had none of its own.
+// The source's tensors in their order, a quantized weight replaced by what its scheme declares;
+// scales of attention; and the head's, where it had none of its own.
 Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint,
                                                QuantizationPlan* plan) {
   std::map<std::string, const LinearLayer*> quantized;  // by the name of the weight
@@ -136,6 +137,8 @@ Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint,
       if (layer.quantization.weights) quantized[layer.name + ".weight"] = &layer;
     }
   }
+  const LinearLayer& embedding = plan->target.embedding_layer;
+  if (plan->quantizes_embedding()) quantized[embedding.name + ".weight"] = &embedding;
   std::vector<PlannedTensor> tensors;
   for (const std::string& name : checkpoint.Names()) {
     if (const auto found = quantized.find(name); found != quantized.end()) {
@@ -152,8 +155,11 @@ Result<std::vector<PlannedTensor>> PlanTensors(const Checkpoint& checkpoint,
                          declared.shapes.front()});
     }
   }
-  if (plan->unties_head) {
+  if (plan->unties_head && plan->quantizes_head()) {
     OCTAVO_RETURN_IF_ERROR(PlanLayer(plan->target.head.layers.front(), &tensors));
+  } else if (plan->unties_head) {
+    OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(embedding.name + ".weight"));
+    tensors.push_back({plan->target.names.head + ".weight", view.dtype, view.shape});
   }
   return tensors;
 }
@@ -201,7 +207,23 @@ void AddNeeds(const Recipe& recipe, QuantizationPlan* plan) {
   plan->needs |= importance;
 }
 
+// Whether a tied head would get the codes of the embedding: those of one scheme, from the weight
+// alone.
+bool SameCodesAsEmbedding(const QuantizationPlan& plan) {
+  const LinearLayer& head = plan.target.head.layers.front();
+  if (!plan.quantizes_embedding() || head.quantization != plan.target.embedding_layer.quantization)
+    return false;
+  const Result<const WeightObserver*> observer = FindWeightObserver(*head.quantization.weights);
+  return !plan.owners.at(head.name)->needs().any() && observer.ok() &&
+         !(*observer)->wants_importance;
+}
+
 }  // namespace
+
+std::string QuantizationPlan::SourceOf(const std::string& tensor) const {
+  const bool was_embedding = unties_head && tensor == target.names.head + ".weight";
+  return was_embedding ? target.names.embedding + ".weight" : tensor;
+}
 
 Result<QuantizationPlan> MakePlan(LoadedModel* source, const Recipe& recipe,
                                   const Context& context) {
@@ -219,7 +241,10 @@ Result<QuantizationPlan> MakePlan(LoadedModel* source, const Recipe& recipe,
   for (const auto& modifier : recipe.modifiers) {
     OCTAVO_RETURN_IF_ERROR(modifier->Check(plan.target, log).Annotate(modifier->class_name()));
   }
-  plan.unties_head = plan.quantizes_head() && source->model().head_is_embedding;
+  if (source->model().head_is_embedding) {
+    plan.keeps_tie = SameCodesAsEmbedding(plan);
+    plan.unties_head = plan.quantizes_head() || (plan.quantizes_embedding() && !plan.keeps_tie);
+  }
   OCTAVO_ASSIGN_OR_RETURN(const auto unknown_linears, PlanUnknown(*source, &plan, log));
   plan.config = MakeConfig(plan.target, unknown_linears);
   if (plan.rotates()) plan.config.transform_config = plan.transform_config;

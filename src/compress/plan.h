@@ -23,8 +23,11 @@ struct QuantizationPlan {
   QuantizationConfig config;              // what the output's config.json will declare
   std::vector<PlannedTensor> tensors;     // of the output
   std::set<std::string> unknown_tensors;  // no module of the graph has them: copied as they are
-  // The head is quantized, and was the embedding's tensor until now: the output has both.
+  // The head was the embedding's tensor until now, and one of them is quantized, or both, but
+  // otherwise: the output has both.
   bool unties_head = false;
+  // Or both are quantized alike, to the same codes: the head goes on being the embedding's tensors.
+  bool keeps_tie = false;
   // The head was the embedding's tensor until it was rotated; the source has both by now.
   bool rotation_unties_head = false;
   // Of what the recipe rotates (rotate_model.h): what config.json declares, and the tensors of
@@ -38,8 +41,13 @@ struct QuantizationPlan {
   // Keys and values are kept as codes, in all blocks.
   bool quantizes_attention() const { return config.kv_cache_scheme.has_value(); }
   bool quantizes_head() const {
-    return target.head.layers.front().quantization.weights.has_value();
+    return target.head.layers.front().quantization.weights.has_value() && !keeps_tie;
   }
+  bool quantizes_embedding() const {
+    return target.embedding_layer.quantization.weights.has_value();
+  }
+  // The source's tensor that one of the output's is a copy of.
+  std::string SourceOf(const std::string& tensor) const;
 };
 
 // Resolves the recipe against the source's graph, rotates the source (rotate_model.h) and checks

@@ -12,6 +12,8 @@
 #include "compress/static_inputs.h"
 #include "compress/static_outputs.h"
 #include "model/forward.h"
+#include "quant/quantize_weight.h"
+#include "quant/scheme.h"
 
 namespace octavo {
 
@@ -20,8 +22,9 @@ namespace {
 // Both forms of the model that blocks are run in.
 struct Passes {
   Calibration calibration;
-  Forward source;  // the original block in float32: what the statistics are of
-  Forward target;  // the quantized block: what the next one is calibrated on
+  Forward source;              // the original block in float32: what the statistics are of
+  Forward target;              // the quantized block: what the next one is calibrated on
+  PackedBlock embedding = {};  // where it is quantized: the target's table may read it
 };
 
 // The block in the target's graph, in the form that `propagate` names.
@@ -140,6 +143,39 @@ Status QuantizeBlock(const Run& run, Passes* passes, CheckpointWriter* writer, i
   return OkStatus();
 }
 
+// The embedding, before the first block. It is rounded to nearest whoever asks for it: it has no
+// input that GPTQ could go by.
+Status QuantizeEmbedding(const Run& run, Passes* passes, CheckpointWriter* writer,
+                         const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(BlockWork work, ReadEmbeddingWork(*run.source, *run.plan));
+  LayerWork& embedding = work.groups.front().layers.front();
+  const LinearLayer& layer = *embedding.layer;
+  auto quantized = QuantizeToNearest(*layer.quantization.weights, embedding.weight.data<float>(),
+                                     layer.n, layer.k, layer.model_dtype);
+  if (!quantized.ok()) return quantized.status().Annotate(layer.name);
+  embedding.quantized = *std::move(quantized);
+  embedding.method = "rtn";
+  OCTAVO_ASSIGN_OR_RETURN(passes->embedding, PackBlock(work, *run.source, run.report, context));
+  LogBlock(work, *run.report, context.log);
+  OCTAVO_RETURN_IF_ERROR(WritePackedBlock(passes->embedding, writer));
+  if (run.options.propagate == Propagate::kNone) return OkStatus();
+  OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
+  OCTAVO_ASSIGN_OR_RETURN(
+      run.plan->target.embedding_table,
+      scheme->prepare_table(layer, passes->embedding.groups.front().views.front(), context));
+  return OkStatus();
+}
+
+// What goes into the first block.
+Status Embed(const Run& run, Passes* passes, const Context& context) {
+  if (run.plan->target.embedding_table != nullptr)
+    return passes->calibration.Embed(run.plan->target, context);
+  OCTAVO_RETURN_IF_ERROR(run.source->LoadEmbedding(context));
+  OCTAVO_RETURN_IF_ERROR(passes->calibration.Embed(run.source->model(), context));
+  run.source->ReleaseEnds();
+  return OkStatus();
+}
+
 // The output head, after the last block.
 Status QuantizeHead(const Run& run, Passes* passes, CheckpointWriter* writer,
                     const Context& context) {
@@ -176,18 +212,19 @@ Status QuantizeBlocks(const Run& run, CheckpointWriter* writer, const Context& c
       Calibration(run.dataset.samples, HiddenStates(run.folder->path(), run.dataset.tokens,
                                                     model.spec.hidden_size, run.hidden_in_memory)),
       Forward(model, context), Forward(run.plan->target, context)};
-  if (passes.calibration.tokens() > 0 && first > 0) {
-    OCTAVO_RETURN_IF_ERROR(Unusable(passes.calibration.Load(first)));
-  } else if (passes.calibration.tokens() > 0) {
-    OCTAVO_RETURN_IF_ERROR(run.source->LoadEmbedding(context));
-    OCTAVO_RETURN_IF_ERROR(passes.calibration.Embed(model, context));
-    run.source->ReleaseEnds();
+  // The embedding counts as the first block's part: done with it, or not at all.
+  size_t layers_before = run.report->layers.size();
+  if (first == 0 && run.plan->quantizes_embedding())
+    OCTAVO_RETURN_IF_ERROR(QuantizeEmbedding(run, &passes, writer, context));
+  if (passes.calibration.tokens() > 0) {
+    OCTAVO_RETURN_IF_ERROR(first > 0 ? Unusable(passes.calibration.Load(first))
+                                     : Embed(run, &passes, context));
   }
   for (int64_t i = first; i < run.num_blocks(); ++i) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
-    const size_t layers_before = run.report->layers.size();
     OCTAVO_RETURN_IF_ERROR(QuantizeBlock(run, &passes, writer, i, context));
     OCTAVO_RETURN_IF_ERROR(CommitBlock(run, passes.calibration, layers_before, writer));
+    layers_before = run.report->layers.size();
     context.progress.Advance(1, fmt::format("block {} of {}", i + 1, run.num_blocks()));
   }
   return run.plan->quantizes_head() ? QuantizeHead(run, &passes, writer, context) : OkStatus();

@@ -125,6 +125,22 @@ Result<int64_t> ResolveAttention(const QuantizationConfig& config, Model* target
   return config.kv_cache_scheme ? std::ssize(target->blocks) : matched;
 }
 
+// Engines look rows of an embedding up and dequantize them, and can do no more.
+Status CheckEmbedding(const LinearLayer& layer) {
+  const QuantizationScheme& scheme = layer.quantization;
+  const bool looked_up = scheme.weights && !scheme.input_activations &&
+                         !scheme.output_activations &&
+                         scheme.weights->type == QuantizationType::kInt &&
+                         (scheme.weights->strategy == Strategy::kChannel ||
+                          scheme.weights->strategy == Strategy::kGroup);
+  if (looked_up) return OkStatus();
+  return Unsupported(fmt::format(
+      "{} is targeted with {}; \"compressed-tensors embeddings only support weight-only INT "
+      "group/channel (WNA16)\" (vLLM): give it a group of its own in config_groups (as W8A16 or "
+      "W4A16), target only \"Linear\", or add \"{}\" to the ignore list",
+      layer.name, Describe(scheme), layer.name));
+}
+
 Status ResolveModifier(const Modifier& modifier, Model* target, LayerOwners* owners, Logger& log) {
   const QuantizationConfig& config = *modifier.quantization();
   OCTAVO_RETURN_IF_ERROR(CheckSchemes(modifier));
@@ -132,15 +148,15 @@ Status ResolveModifier(const Modifier& modifier, Model* target, LayerOwners* own
   OCTAVO_ASSIGN_OR_RETURN(const UnmatchedPatterns unmatched,
                           FindUnmatchedPatterns(config, NamedModules(*target)));
   WarnOfUnmatched(unmatched, modifier, log);
-  OCTAVO_ASSIGN_OR_RETURN(const auto embedding,
-                          schemes.Resolve({target->names.embedding, "Embedding"}));
-  if (embedding) {
-    return Unsupported(
-        fmt::format("{}: {} is targeted; a quantized embedding is not supported yet: target only "
-                    "\"Linear\", or add \"{}\" to the ignore list",
-                    modifier.class_name(), target->names.embedding, target->names.embedding));
-  }
   int64_t matched = 0;
+  OCTAVO_ASSIGN_OR_RETURN(auto embedding, schemes.Resolve({target->names.embedding, "Embedding"}));
+  if (embedding) {
+    LinearLayer& layer = target->embedding_layer;
+    layer.quantization = *std::move(embedding);
+    OCTAVO_RETURN_IF_ERROR(CheckEmbedding(layer).Annotate(std::string(modifier.class_name())));
+    (*owners)[layer.name] = &modifier;
+    ++matched;
+  }
   for (LinearGroup* group : AllGroups(target)) {
     for (LinearLayer& layer : group->layers) {
       OCTAVO_ASSIGN_OR_RETURN(auto scheme, schemes.Resolve({layer.name, "Linear"}));
@@ -183,6 +199,12 @@ Status CheckGroups(Model* target) {
 // only in their block once, with what would fit.
 Status CheckGroupSizes(Model* target) {
   std::vector<std::string> misfits;
+  const LinearLayer& embedding = target->embedding_layer;
+  if (embedding.quantization.weights) {
+    const auto grid = MakeScaleGrid(*embedding.quantization.weights, embedding.n, embedding.k);
+    if (!grid.ok())
+      misfits.push_back(fmt::format("{}: {}", embedding.name, grid.status().message()));
+  }
   for (const LinearGroup* group : AllGroups(target)) {
     for (const LinearLayer& layer : group->layers) {
       if (!layer.quantization.weights) continue;

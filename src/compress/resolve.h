@@ -15,10 +15,10 @@ namespace octavo {
 using LayerOwners = std::map<std::string, const Modifier*>;
 
 // Gives each linear layer of the graph, the head too, the scheme of the last modifier that matches
-// it; likewise attention, and the cache. Patterns that match nothing are a warning each. Refused by
-// name, with the remedy: a recipe or modifier that matches no layer, a scheme that cannot be made
-// (with the presets that can), a quantized embedding, layers that share an input but would get
-// different schemes.
+// it; likewise the embedding, attention, and the cache. Patterns that match nothing are a warning
+// each. Refused by name, with the remedy: a recipe or modifier that matches no layer, a scheme that
+// cannot be made (with the presets that can), a quantized embedding that no engine looks up, layers
+// that share an input but would get different schemes.
 Result<LayerOwners> ResolveRecipe(const Recipe& recipe, Model* target, Logger& log);
 
 // Every group of linear layers: the blocks' in order, then the head.

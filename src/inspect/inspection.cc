@@ -164,6 +164,12 @@ Inspection InspectPlan(Model model, QuantizationConfig config, std::vector<Plann
   inspection.config = std::move(config);
   inspection.tensors = std::move(tensors);
   inspection.online_tensors = std::move(online_tensors);
+  TensorNameSet attention;
+  for (const Block& block : inspection.model->blocks) attention.insert(block.attention);
+  for (const PlannedTensor& tensor : inspection.tensors) {
+    if (attention.contains(ModuleOfTensor(tensor.name)))
+      inspection.online_tensors.insert(tensor.name);
+  }
   ModuleLister(&inspection).List();
   return inspection;
 }

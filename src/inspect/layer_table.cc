@@ -102,6 +102,10 @@ std::string Roles(const Bucket& bucket, bool is_tied) {
 
 }  // namespace
 
+std::string ActivationText(const QuantizationArgs& args) {
+  return ArgsText(args, true);
+}
+
 std::string DeclaredText(const QuantizationScheme& declared) {
   if (!declared.weights) return "dense";
   std::string text = ArgsText(*declared.weights, false);

@@ -11,6 +11,9 @@ namespace octavo {
 // "int4 group 128 asymmetric, input int8 token dynamic"; "dense" where nothing is declared.
 std::string DeclaredText(const QuantizationScheme& declared);
 
+// "fp8 tensor static", of something that is quantized while the model runs.
+std::string ActivationText(const QuantizationArgs& args);
+
 // A row for each distinct (scheme, shape), embeddings, norms, head and file headers with them:
 // scheme, declared, shape, count, modules, bytes, bits per weight, share. Bytes add up to the size
 // of the files.

@@ -70,10 +70,12 @@ class MadeCaches : public testing::QuantizeGolden {
       "s_stage: {m_modifiers: {SmoothQuantModifier: {smoothing_strength: 0.5}, GPTQModifier: "
       "{ignore: [lm_head], config_groups: {a: {targets: [LlamaAttention], input_activations: "
       "{num_bits: 8, type: float}}, b: {targets: [Linear], weights: {num_bits: 4, strategy: "
-      "group, group_size: 64}}}}}}";
+      "group, group_size: 64}}, c: {targets: [Embedding], weights: {num_bits: 4, strategy: "
+      "channel}}}}}}";
 };
 
-// The second block's are right only if the first was run with its own cache and queries rounded.
+// The first block's are right only if it was run on the quantized embedding, the second's if the
+// first was run with its own cache and queries rounded.
 TEST_F(MadeCaches, ScalesAreThoseOfTheModelAsItIsServed) {
   const QuantizeOptions options = Options("base-llama", "out");
   ASSERT_OK(QuantizeBy(kAttentionAndCache, options, context_.context));

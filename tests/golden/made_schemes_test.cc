@@ -154,6 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"llama-mixed", 0.12}, Case{"llama-fp8-dynamic-kv", 0.03},
                       Case{"llama-fp8-dynamic-kv-head", 0.03}, Case{"llama-kv-int8", 0.12},
                       Case{"llama-w4a16-kv-int8", 0.02}, Case{"llama-attention-fp8", 0.03},
+                      Case{"llama-w8a16-embed", 0.12}, Case{"llama-w4a16-head", 0.02},
                       Case{"llama-gptq-w4a16", 0, false}, Case{"llama-gptq-w4a16-asym", 0, false},
                       Case{"llama-gptq-nvfp4", 0, false}, Case{"llama-gptq-fp8-block", 0, false},
                       Case{"llama-awq-w4a16", 0, false}, Case{"llama-awq-w4a16-asym", 0, false},

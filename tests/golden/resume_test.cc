@@ -59,13 +59,16 @@ class Resume : public ::testing::Test {
     return options;
   }
 
+  // Everything that leaves something behind in a block, and the embedding.
   static Recipe MakeRecipe(double smoothquant = 0.8) {
-    RecipeFlags flags;
-    flags.scheme = "W8A8";
-    flags.smoothquant = smoothquant;
-    flags.gptq = true;
-    flags.kv_cache = "fp8";
-    return octavo::MakeRecipe(flags, NullLogger()).value();
+    const std::string text =
+        "s_stage: {m_modifiers: {SmoothQuantModifier: {smoothing_strength: " +
+        std::to_string(smoothquant) +
+        "}, GPTQModifier: {ignore: [lm_head], config_groups: {a: {targets: [Linear], weights: "
+        "{strategy: channel}, input_activations: {strategy: token, dynamic: true}}, b: {targets: "
+        "[Embedding], weights: {strategy: channel}}}, kv_cache_scheme: {num_bits: 8, type: "
+        "float}}}}";
+    return ParseRecipe(text, "recipe", NullLogger()).value();
   }
 
   Result<QuantizationReport> Run(const QuantizeOptions& options, Progress& progress) {
@@ -128,7 +131,7 @@ TEST_F(Resume, KilledAfterEveryStepItEndsWithTheSameBytes) {
     const auto report = Run(options, rest);
     ASSERT_OK(report);
     EXPECT_EQ(rest.steps(), kSteps - std::min(kill_at, kBlocks)) << "blocks were done again";
-    EXPECT_EQ(std::ssize(report->layers), 7 * kBlocks);
+    EXPECT_EQ(std::ssize(report->layers), 7 * kBlocks + 1);
     EXPECT_EQ(Content(options.out), expected);
     EXPECT_FALSE(fs::exists(Unfinished(options)));
   }
@@ -185,7 +188,7 @@ TEST_F(Resume, KilledBetweenTheMoveAndTheClearingUpItIsFinished) {
   const auto before = Content(options.out);
   const auto report = Run(options);
   ASSERT_OK(report);
-  EXPECT_EQ(std::ssize(report->layers), 7 * kBlocks);
+  EXPECT_EQ(std::ssize(report->layers), 7 * kBlocks + 1);
   EXPECT_EQ(Content(options.out), before);
   EXPECT_FALSE(fs::exists(Unfinished(options)));
   EXPECT_EQ(Run(options).status().code(), StatusCode::kAlreadyExists);

@@ -183,6 +183,65 @@ TEST_F(Targets, ATiedHeadIsUntiedOnlyWhenItIsTargeted) {
   EXPECT_FALSE((*loaded)->model().head_is_embedding);
 }
 
+// What is targeted with integers of 8 bits in groups of 128: weights alone, as embeddings must be.
+std::string Modifier(const std::string& name, const std::string& targets,
+                     const std::string& ignore) {
+  return "s_stage: {m_modifiers: {" + name + ": {scheme: W8A16, targets: [" + targets +
+         "], ignore: [" + ignore + "]}}}";
+}
+
+TEST_F(Targets, ATiedEmbeddingThatIsQuantizedAloneIsUntied) {
+  QuantizeOptions options = Options("base-llama", "out");
+  options.model = EditedModel([](Value* config, std::map<std::string, Tensor>* tensors) {
+    config->Set("tie_word_embeddings", true);
+    tensors->erase("lm_head.weight");
+  });
+  ASSERT_OK(QuantizeBy(Modifier("QuantizationModifier", "Linear, Embedding", "lm_head"), options,
+                       context_.context));
+  EXPECT_EQ(*Json(options.out / "config.json").Find("tie_word_embeddings"), Value(false));
+  const Checkpoint source = Open(options.model);
+  const Checkpoint untied = Open(options.out);
+  EXPECT_TRUE(SameBytes(*source.Find("model.embed_tokens.weight"), *untied.Find("lm_head.weight")));
+  EXPECT_FALSE(untied.Contains("model.embed_tokens.weight"));
+  const auto loaded = LoadModel(options.out, {}, context_.context);
+  ASSERT_OK(loaded);
+  EXPECT_FALSE((*loaded)->model().head_is_embedding);
+  ASSERT_NE((*loaded)->model().embedding_table, nullptr);
+  const Tensor embedding = ToFloatTensor(*source.Find("model.embed_tokens.weight")).value();
+  std::vector<float> row(256);
+  (*loaded)->model().embedding_table->Read(5, row.data());
+  for (size_t i = 0; i < row.size(); ++i)
+    EXPECT_NEAR(row[i], embedding.data<float>()[5 * 256 + i], 0.05F) << i;
+}
+
+TEST_F(Targets, ATiedHeadAndEmbeddingOfTheSameCodesStayTied) {
+  QuantizeOptions options = Options("base-llama", "nearest");
+  options.model = EditedModel([](Value* config, std::map<std::string, Tensor>* tensors) {
+    config->Set("tie_word_embeddings", true);
+    tensors->erase("lm_head.weight");
+  });
+  ASSERT_OK(QuantizeBy(Modifier("QuantizationModifier", "Linear, Embedding", ""), options,
+                       context_.context));
+  EXPECT_EQ(*Json(options.out / "config.json").Find("tie_word_embeddings"), Value(true));
+  EXPECT_TRUE(Open(options.out).NamesOf("lm_head").empty());
+  EXPECT_FALSE(Open(options.out).NamesOf("model.embed_tokens").empty());
+  const auto tied = LoadModel(options.out, {}, context_.context);
+  ASSERT_OK(tied);
+  EXPECT_TRUE((*tied)->model().head_is_embedding);
+
+  // GPTQ goes by the head's input, which the embedding does not have.
+  options.out = folder_.path() / "gptq";
+  ASSERT_OK(
+      QuantizeBy(Modifier("GPTQModifier", "Linear, Embedding", ""), options, context_.context));
+  EXPECT_EQ(*Json(options.out / "config.json").Find("tie_word_embeddings"), Value(false));
+  const Checkpoint untied = Open(options.out);
+  EXPECT_FALSE(SameBytes(*untied.Find("lm_head.weight_packed"),
+                         *untied.Find("model.embed_tokens.weight_packed")));
+  EXPECT_TRUE(
+      SameBytes(*untied.Find("model.embed_tokens.weight_packed"),
+                *Open(folder_.path() / "nearest").Find("model.embed_tokens.weight_packed")));
+}
+
 TEST_F(Targets, TensorsOfUnknownModulesAreCopiedAndListedWhereEnginesWouldTakeThem) {
   QuantizeOptions options = Options("base-llama", "out");
   const float infinity = std::numeric_limits<float>::infinity();

@@ -24,7 +24,14 @@ struct Case {
   const Scheme* scheme;
   std::string_view example;
   bool is_odd;  // sizes that no vector divides, and a bias
+  // Every third scale is below zero, as AutoRound writes half of them.
+  bool has_negative_scales = false;
 };
+
+bool HasIntegerWeights(std::string_view example) {
+  const auto declared = ExampleOf(example);
+  return declared.ok() && declared->weights && declared->weights->type == QuantizationType::kInt;
+}
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
@@ -32,6 +39,7 @@ std::vector<Case> Cases() {
     for (const std::string_view example : scheme->examples) {
       cases.push_back({scheme, example, false});
       cases.push_back({scheme, example, true});
+      if (HasIntegerWeights(example)) cases.push_back({scheme, example, true, true});
     }
   }
   return cases;
@@ -47,11 +55,13 @@ int64_t OddColumns(const QuantizationScheme& declared) {
 std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
   std::string name = std::to_string(info.index) + "_" + std::string(info.param.scheme->name);
   std::replace(name.begin(), name.end(), ' ', '_');
-  return name + (info.param.is_odd ? "_odd" : "");
+  return name + (info.param.is_odd ? "_odd" : "") +
+         (info.param.has_negative_scales ? "_negative" : "");
 }
 
 void PrintTo(const Case& item, std::ostream* out) {
-  *out << item.scheme->name << " " << item.example << (item.is_odd ? ", odd sizes" : "");
+  *out << item.scheme->name << " " << item.example << (item.is_odd ? ", odd sizes" : "")
+       << (item.has_negative_scales ? ", negative scales" : "");
 }
 
 std::vector<float> Random(int64_t count, uint64_t seed) {
@@ -111,6 +121,9 @@ class EveryScheme : public ::testing::TestWithParam<Case> {
                                        layer_.model_dtype);
     ASSERT_OK(quantized);
     quantized_ = *std::move(quantized);
+    const std::span<float> scales = quantized_.scale.mutable_data<float>();
+    for (size_t i = 0; GetParam().has_negative_scales && i < scales.size(); i += 3)
+      scales[i] = -scales[i];
     auto packed = scheme.pack(layer_, quantized_.Clone());
     ASSERT_OK(packed);
     tensors_ = *std::move(packed);
