@@ -51,6 +51,8 @@ Result<std::vector<Table>> MakeTables(const Options& options, const Inspection& 
     std::vector<Table> tables = {WhyTable(*module)};
     if (!inspection.config) return tables;
     const Subject subject = SubjectWith(inspection, *module->layer);
+    std::vector<Table> decisions = DecisionTables(subject);
+    std::move(decisions.begin(), decisions.end(), std::back_inserter(tables));
     std::vector<Table> targets = TargetTables({&subject, 1}, {});
     std::move(targets.begin(), targets.end(), std::back_inserter(tables));
     return tables;
@@ -188,9 +190,10 @@ CommandBody Add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("model", options->model, "The checkpoint folder")->required();
   app.add_flag("--layers", options->layers, "Also a row for each module");
-  auto* why = app.add_option("--why", options->why,
-                             "For one layer: every scheme down to its own, and why it is not "
-                             "theirs; and where the layer runs");
+  auto* why =
+      app.add_option("--why", options->why,
+                     "For one layer: every scheme, and every row of the engines' decision "
+                     "tables, down to its own, and why it is not theirs; and where it runs");
   auto* recipe = app.add_option("--recipe", options->recipe,
                                 "Instead of the model, what quantize would make of it by this "
                                 "recipe, with time and memory");

@@ -77,12 +77,24 @@ struct Judgement {
   }
 };
 
+// One row of an engine's decision table, and what it asks for that a layer does not have; nothing:
+// it takes the layer.
+struct TableRow {
+  std::string name;                  // "row 8: FP8 weights and inputs"
+  std::vector<std::string> missing;  // "inputs are FP8"
+
+  friend bool operator==(const TableRow&, const TableRow&) = default;
+};
+
 // One line of engines.inc. Silence is consent: without findings, what is declared runs natively.
 struct Engine {
   std::string_view name;  // "vLLM"
   bool has_gpu_kernels = true;
   Judgement (*judge)(const Subject& subject, const Machine& machine);
   std::vector<Finding> (*judge_model)(const ModelFacts& facts, const Machine& machine);
+  // The rows down to the one that takes the subject, or all; none where the table is not asked: for
+  // embeddings, and for what is not quantized. Null where the table is the list of schemes.
+  std::vector<TableRow> (*rows)(const Subject& subject, const Machine& machine) = nullptr;
 };
 // Every engine, in the order of engines.inc.
 std::span<const Engine* const> AllEngines();

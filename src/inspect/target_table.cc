@@ -71,6 +71,24 @@ Cell VerdictCell(const Verdict& verdict, FindingList* findings) {
   return {std::move(value), std::move(text)};
 }
 
+Table DecisionTable(const Engine& engine, const std::vector<TableRow>& rows,
+                    const std::vector<std::string>& machines) {
+  Table table = {
+      .key = fmt::format("why_{}_{}", engine.name, machines.front()),
+      .title = fmt::format("What {} makes of it ({})", engine.name,
+                           machines.size() == AllMachines().size()
+                               ? std::string("on all machines")
+                               : fmt::format("{}", fmt::join(machines, ", "))),
+      .columns = {{"row", "row"}, {"matches", "matches"}, {"missing", "what it asks for in vain"}},
+      .rows = {}};
+  for (const TableRow& row : rows) {
+    const bool matches = row.missing.empty();
+    table.rows.push_back(
+        {row.name, Cell(Value(matches), matches ? "yes" : "no"), Cell::List(row.missing, "; ")});
+  }
+  return table;
+}
+
 }  // namespace
 
 std::vector<Table> TargetTables(std::span<const Subject> subjects, const ModelFacts& facts) {
@@ -106,6 +124,28 @@ std::vector<Table> TargetTables(std::span<const Subject> subjects, const ModelFa
   }
   std::vector<Table> tables = {std::move(rows), std::move(targets)};
   if (Table list = findings.Print(); !list.rows.empty()) tables.push_back(std::move(list));
+  return tables;
+}
+
+std::vector<Table> DecisionTables(const Subject& subject) {
+  std::vector<Table> tables;
+  for (const Engine* engine : AllEngines()) {
+    if (engine->rows == nullptr) continue;
+    std::vector<std::pair<std::vector<TableRow>, std::vector<std::string>>> distinct;
+    for (const Machine& machine : AllMachines()) {
+      std::vector<TableRow> rows = engine->rows(subject, machine);
+      const auto known = std::find_if(distinct.begin(), distinct.end(),
+                                      [&](const auto& entry) { return entry.first == rows; });
+      if (known == distinct.end()) {
+        distinct.push_back({std::move(rows), {std::string(machine.name)}});
+      } else {
+        known->second.emplace_back(machine.name);
+      }
+    }
+    for (const auto& [rows, machines] : distinct) {
+      if (!rows.empty()) tables.push_back(DecisionTable(*engine, rows, machines));
+    }
+  }
   return tables;
 }
 

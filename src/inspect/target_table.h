@@ -15,4 +15,8 @@ namespace octavo {
 // takes the layers.
 std::vector<Table> TargetTables(std::span<const Subject> subjects, const ModelFacts& facts);
 
+// For each engine with a decision table of its own, its rows down to the one that takes the
+// subject, each with what it asks for in vain; once for all machines on which they are the same.
+std::vector<Table> DecisionTables(const Subject& subject);
+
 }  // namespace octavo

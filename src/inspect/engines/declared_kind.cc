@@ -67,4 +67,57 @@ std::string FormatOf(const QuantizationScheme& declared) {
   return declared.format.value_or(InferFormat(declared));
 }
 
+bool IsLookedUp(const Subject& subject) {
+  return !subject.is_foreign && subject.declared->weights && subject.kind != ModuleKind::kEmbedding;
+}
+
+bool InputIs(const Subject& subject, ArgsTest test) {
+  const auto& input = subject.declared->input_activations;
+  return input && test(*input);
+}
+
+Condition InActivationFormat(const Subject& subject) {
+  return {"the format is one of quantized activations",
+          IsActivationFormat(FormatOf(*subject.declared))};
+}
+
+Conditions AskFp8Weights(const Subject& subject) {
+  return {InActivationFormat(subject),
+          {"weights are FP8 of a tensor, channels or blocks, symmetric",
+           IsFp8Weight(*subject.declared->weights)}};
+}
+
+Conditions AskFp8(const Subject& subject) {
+  Conditions conditions = AskFp8Weights(subject);
+  conditions.push_back({"inputs are FP8", InputIs(subject, IsFp8Input)});
+  return conditions;
+}
+
+Conditions AskStaticInt8(const Subject& subject) {
+  return {InActivationFormat(subject),
+          {"weights have 8 bits of a tensor or channels, symmetric",
+           IsEightBitWeight(*subject.declared->weights)},
+          {"inputs have 8 bits and a static scale", InputIs(subject, IsEightBitStaticInput)}};
+}
+
+Conditions AskDynamicInt8(const Subject& subject) {
+  Conditions conditions = AskStaticInt8(subject);
+  conditions.back() = {"inputs have 8 bits and dynamic scales of tokens",
+                       InputIs(subject, IsEightBitTokenInput)};
+  return conditions;
+}
+
+bool AllHold(const Conditions& conditions) {
+  return std::all_of(conditions.begin(), conditions.end(),
+                     [](const Condition& condition) { return condition.holds; });
+}
+
+std::vector<std::string> Missing(const Conditions& conditions) {
+  std::vector<std::string> missing;
+  for (const Condition& condition : conditions) {
+    if (!condition.holds) missing.emplace_back(condition.text);
+  }
+  return missing;
+}
+
 }  // namespace octavo

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "inspect/engine.h"
 #include "quant/args.h"
@@ -31,5 +33,28 @@ bool IsEightBitTokenInput(const QuantizationArgs& args);
 bool IsActivationFormat(const std::string& format);
 
 std::string FormatOf(const QuantizationScheme& declared);
+
+// Whether the decision table is asked: a linear layer of ours that is quantized.
+bool IsLookedUp(const Subject& subject);
+
+// What a row of a decision table asks for, and whether it is so.
+struct Condition {
+  std::string_view text;  // "weights are NVFP4"
+  bool holds = false;
+};
+using Conditions = std::vector<Condition>;
+
+using ArgsTest = bool (*)(const QuantizationArgs& args);
+bool InputIs(const Subject& subject, ArgsTest test);
+Condition InActivationFormat(const Subject& subject);
+// What the rows for FP8 and INT8 ask for, of weights that are quantized.
+Conditions AskFp8Weights(const Subject& subject);
+Conditions AskFp8(const Subject& subject);
+Conditions AskStaticInt8(const Subject& subject);
+Conditions AskDynamicInt8(const Subject& subject);
+
+bool AllHold(const Conditions& conditions);
+// The texts of those that do not.
+std::vector<std::string> Missing(const Conditions& conditions);
 
 }  // namespace octavo

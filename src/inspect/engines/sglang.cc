@@ -34,29 +34,21 @@ void UnknownOnCpu(const Machine& machine, Judgement* judgement) {
     judgement->Add(Outcome::kUnknown, "no rule is known for SGLang on CPUs", "", Spec("6.3"));
 }
 
-bool IsWeightOnly(const Subject& s) {
-  return IsInt(*s.declared->weights) && IsStatic(*s.declared->weights) &&
-         HasStrategy(*s.declared->weights, {Strategy::kChannel, Strategy::kGroup}) &&
-         !s.declared->input_activations;
+bool WeightsAre(const Subject& s, ArgsTest test) {
+  return test(*s.declared->weights);
 }
-bool IsNvfp4Both(const Subject& s) {
-  const auto& inputs = s.declared->input_activations;
-  return IsNvfp4(*s.declared->weights) && inputs && IsNvfp4(*inputs);
+
+Conditions WeightOnly(const Subject& s) {
+  return {{"weights are integers", WeightsAre(s, IsInt)},
+          {"weights are static, in groups or channels",
+           WeightsAre(s, IsStatic) &&
+               HasStrategy(*s.declared->weights, {Strategy::kChannel, Strategy::kGroup})},
+          {"inputs are not quantized", !s.declared->input_activations}};
 }
-bool IsFp8Both(const Subject& s) {
-  const auto& inputs = s.declared->input_activations;
-  return IsFp8Weight(*s.declared->weights) && inputs && IsFp8Input(*inputs);
-}
-bool IsFp8Weights(const Subject& s) {
-  return IsFp8Weight(*s.declared->weights);
-}
-bool IsStaticInt8(const Subject& s) {
-  const auto& inputs = s.declared->input_activations;
-  return IsEightBitWeight(*s.declared->weights) && inputs && IsEightBitStaticInput(*inputs);
-}
-bool IsDynamicInt8(const Subject& s) {
-  const auto& inputs = s.declared->input_activations;
-  return IsEightBitWeight(*s.declared->weights) && inputs && IsEightBitTokenInput(*inputs);
+Conditions Nvfp4Both(const Subject& s) {
+  return {InActivationFormat(s),
+          {"weights are NVFP4", WeightsAre(s, IsNvfp4)},
+          {"inputs are NVFP4", InputIs(s, IsNvfp4)}};
 }
 
 // Marlin, unpadded: the only kernel.
@@ -137,19 +129,28 @@ void RunInt8(const Subject& subject, const Machine& machine, Judgement* judgemen
 
 struct Row {
   std::string_view scheme;
-  bool needs_activation_format;
-  bool (*matches)(const Subject& subject);
+  Conditions (*asks)(const Subject& subject);
   void (*run)(const Subject& subject, const Machine& machine, Judgement* judgement);
 };
 
 constexpr Row kRows[] = {
-    {"packed int weights", false, IsWeightOnly, RunWeightOnly},
-    {"NVFP4 weights and inputs", true, IsNvfp4Both, RunNvfp4},
-    {"FP8 weights and inputs", true, IsFp8Both, RunFp8},
-    {"FP8 weights", true, IsFp8Weights, RunFp8Weights},
-    {"int8 weights, static int8 inputs", true, IsStaticInt8, RunInt8},
-    {"int8 weights, dynamic int8 inputs", true, IsDynamicInt8, RunInt8},
+    {"packed int weights", WeightOnly, RunWeightOnly},
+    {"NVFP4 weights and inputs", Nvfp4Both, RunNvfp4},
+    {"FP8 weights and inputs", AskFp8, RunFp8},
+    {"FP8 weights", AskFp8Weights, RunFp8Weights},
+    {"int8 weights, static int8 inputs", AskStaticInt8, RunInt8},
+    {"int8 weights, dynamic int8 inputs", AskDynamicInt8, RunInt8},
 };
+
+std::vector<TableRow> AskedRows(const Subject& subject, const Machine&) {
+  std::vector<TableRow> rows;
+  if (!IsLookedUp(subject)) return rows;
+  for (const Row& row : kRows) {
+    rows.push_back({std::string(row.scheme), Missing(row.asks(subject))});
+    if (rows.back().missing.empty()) break;
+  }
+  return rows;
+}
 
 Judgement Judge(const Subject& subject, const Machine& machine) {
   Judgement judgement;
@@ -175,9 +176,8 @@ Judgement Judge(const Subject& subject, const Machine& machine) {
   if (subject.kind == ModuleKind::kHead)
     judgement.Add(Outcome::kNative, "older releases build the head unquantized and answer \"!!!!\"",
                   "", "known-pains R3");
-  const bool is_activation_format = IsActivationFormat(FormatOf(*subject.declared));
   for (const Row& row : kRows) {
-    if (!row.matches(subject) || (row.needs_activation_format && !is_activation_format)) continue;
+    if (!AllHold(row.asks(subject))) continue;
     judgement.row = row.scheme;
     row.run(subject, machine, &judgement);
     return judgement;
@@ -226,6 +226,6 @@ std::vector<Finding> JudgeModel(const ModelFacts& facts, const Machine& machine)
 }  // namespace
 
 extern const Engine kSglang;
-const Engine kSglang = {"SGLang", /*has_gpu_kernels=*/true, Judge, JudgeModel};
+const Engine kSglang = {"SGLang", /*has_gpu_kernels=*/true, Judge, JudgeModel, AskedRows};
 
 }  // namespace octavo

@@ -45,63 +45,92 @@ bool IsIntGroupOrChannel(const Subject& subject) {
 
 // ---- which row ---------------------------------------------------------------------------------
 
-bool IsNvfp4A16Row(const Subject& s, const Machine&) {
-  return IsNvfp4(W(s)) && !A(s);
+bool IsSymmetric(const QuantizationArgs& args) {
+  return args.symmetric;
 }
-bool IsNvfp4Row(const Subject& s, const Machine&) {
-  return IsNvfp4(W(s)) && IsNvfp4(*A(s));
+bool IsInt8Static(const QuantizationArgs& args) {
+  return IsInt(args) && IsEightBitStaticInput(args);
 }
-bool IsNvfp4Torn(const Subject& s, const Machine&) {
-  return IsNvfp4(W(s));
+bool IsDynamicIntInput(const QuantizationArgs& args) {
+  return IsInt(args) && args.symmetric && !IsStatic(args) &&
+         HasStrategy(args, {Strategy::kToken, Strategy::kGroup}) &&
+         (args.num_bits == 8 || args.num_bits == 4);
 }
-bool IsMxfp4Row(const Subject& s, const Machine&) {
-  return IsMxfp4(W(s));
+
+Condition WeightsOf(const Subject& s, std::string_view text, ArgsTest test) {
+  return {text, test(W(s))};
 }
-bool IsMxfp8Row(const Subject& s, const Machine&) {
-  return IsMxfp8(W(s));
+Condition NoInput(const Subject& s) {
+  return {"inputs are not quantized", !A(s)};
+}
+Condition GroupsOrChannels(const Subject& s) {
+  return {"weights are static, in groups or channels", IsIntGroupOrChannel(s)};
+}
+Condition Packed(const Subject& s) {
+  return {"the format is pack-quantized", FormatOf(*s.declared) == "pack-quantized"};
+}
+
+Conditions Nvfp4A16Row(const Subject& s, const Machine&) {
+  return {WeightsOf(s, "weights are NVFP4", IsNvfp4), NoInput(s)};
+}
+Conditions Nvfp4Row(const Subject& s, const Machine&) {
+  return {WeightsOf(s, "weights are NVFP4", IsNvfp4), {"inputs are NVFP4", InputIs(s, IsNvfp4)}};
+}
+Conditions Nvfp4TornRow(const Subject& s, const Machine&) {
+  return {WeightsOf(s, "weights are NVFP4", IsNvfp4)};
+}
+Conditions Mxfp4Row(const Subject& s, const Machine&) {
+  return {WeightsOf(s, "weights are MXFP4", IsMxfp4)};
+}
+Conditions Mxfp8Row(const Subject& s, const Machine&) {
+  return {WeightsOf(s, "weights are MXFP8", IsMxfp8)};
 }
 // Types are not tested: an integer input is taken for a float one.
-bool IsHopperRow(const Subject& s, const Machine& machine) {
-  return machine.capability == 90 && W(s).num_bits == 4 && W(s).strategy == Strategy::kGroup &&
-         W(s).symmetric && IsStatic(W(s)) && A(s) && IsEightBitTokenInput(*A(s)) && A(s)->symmetric;
+Conditions HopperRow(const Subject& s, const Machine& machine) {
+  return {
+      {"the GPU is Hopper (SM90)", machine.capability == 90},
+      {"weights have 4 bits in groups, symmetric",
+       W(s).num_bits == 4 && W(s).strategy == Strategy::kGroup && W(s).symmetric && IsStatic(W(s))},
+      {"inputs have 8 bits and dynamic scales of tokens, symmetric",
+       InputIs(s, IsEightBitTokenInput) && InputIs(s, IsSymmetric)}};
 }
-bool IsInputOutputRow(const Subject& s, const Machine&) {
+Conditions InputOutputRow(const Subject& s, const Machine&) {
   const std::string format = FormatOf(*s.declared);
   const auto& output = s.declared->output_activations;
-  const auto is_int8 = [](const QuantizationArgs& args) {
-    return IsInt(args) && IsEightBitStaticInput(args);
-  };
-  return IsInt(W(s)) && IsIntGroupOrChannel(s) &&
-         (format == "pack-quantized" || format == "int-quantized") && A(s) && is_int8(*A(s)) &&
-         output && is_int8(*output);
+  return {WeightsOf(s, "weights are integers", IsInt),
+          GroupsOrChannels(s),
+          {"the format is pack-quantized or int-quantized",
+           format == "pack-quantized" || format == "int-quantized"},
+          {"inputs are int8 with a static scale", InputIs(s, IsInt8Static)},
+          {"outputs are int8 with a static scale", output && IsInt8Static(*output)}};
 }
-bool IsPackedIntRow(const Subject& s, const Machine&) {
-  return IsInt(W(s)) && IsIntGroupOrChannel(s) && FormatOf(*s.declared) == "pack-quantized" &&
-         A(s) && IsInt(*A(s)) && A(s)->symmetric && !IsStatic(*A(s)) &&
-         HasStrategy(*A(s), {Strategy::kToken, Strategy::kGroup}) &&
-         (A(s)->num_bits == 8 || A(s)->num_bits == 4);
+Conditions PackedIntRow(const Subject& s, const Machine&) {
+  return {WeightsOf(s, "weights are integers", IsInt),
+          GroupsOrChannels(s),
+          Packed(s),
+          {"inputs are int8 or int4 with dynamic scales of tokens or groups, symmetric",
+           InputIs(s, IsDynamicIntInput)}};
 }
-bool IsWeightOnlyRow(const Subject& s, const Machine&) {
-  return IsIntGroupOrChannel(s) && !A(s) && FormatOf(*s.declared) == "pack-quantized";
+Conditions WeightOnlyRow(const Subject& s, const Machine&) {
+  return {GroupsOrChannels(s), NoInput(s), Packed(s)};
 }
-bool IsFp8Row(const Subject& s, const Machine&) {
-  return IsActivationFormat(FormatOf(*s.declared)) && IsFp8Weight(W(s)) && A(s) &&
-         IsFp8Input(*A(s));
+Conditions Fp8Row(const Subject& s, const Machine&) {
+  return AskFp8(s);
 }
-bool IsFp8A16Row(const Subject& s, const Machine&) {
-  return IsActivationFormat(FormatOf(*s.declared)) && IsFp8Weight(W(s));
+Conditions Fp8A16Row(const Subject& s, const Machine&) {
+  return AskFp8Weights(s);
 }
-bool IsStaticInt8Row(const Subject& s, const Machine&) {
-  return IsActivationFormat(FormatOf(*s.declared)) && IsEightBitWeight(W(s)) && A(s) &&
-         IsEightBitStaticInput(*A(s));
+Conditions StaticInt8Row(const Subject& s, const Machine&) {
+  return AskStaticInt8(s);
 }
-bool IsDynamicInt8Row(const Subject& s, const Machine&) {
-  return IsActivationFormat(FormatOf(*s.declared)) && IsEightBitWeight(W(s)) && A(s) &&
-         IsEightBitTokenInput(*A(s));
+Conditions DynamicInt8Row(const Subject& s, const Machine&) {
+  return AskDynamicInt8(s);
 }
-bool IsW4A8Row(const Subject& s, const Machine&) {
-  return IsActivationFormat(FormatOf(*s.declared)) && W(s).num_bits == 4 && W(s).symmetric &&
-         IsIntGroupOrChannel(s) && A(s) && IsEightBitTokenInput(*A(s));
+Conditions W4A8Row(const Subject& s, const Machine&) {
+  return {InActivationFormat(s),
+          {"weights have 4 bits, symmetric", W(s).num_bits == 4 && W(s).symmetric},
+          GroupsOrChannels(s),
+          {"inputs have 8 bits and dynamic scales of tokens", InputIs(s, IsEightBitTokenInput)}};
 }
 
 // ---- what becomes of it ------------------------------------------------------------------------
@@ -294,26 +323,40 @@ struct Row {
   std::string_view number;
   std::string_view scheme;
   int min_capability;
-  bool (*matches)(const Subject& subject, const Machine& machine);
+  Conditions (*asks)(const Subject& subject, const Machine& machine);
   void (*run)(const Subject& subject, const Machine& machine, Judgement* judgement);
 };
 
 constexpr Row kRows[] = {
-    {"1", "NVFP4 weights", 75, IsNvfp4A16Row, RunNvfp4A16},
-    {"1b", "NVFP4 weights and inputs", 75, IsNvfp4Row, RunNvfp4},
-    {"1c", "NVFP4 weights, other inputs", 0, IsNvfp4Torn, RefuseNvfp4},
-    {"2", "MXFP4", 80, IsMxfp4Row, RunMxfp4},
-    {"3", "MXFP8", 75, IsMxfp8Row, RunMxfp8},
-    {"4", "int4 weights, FP8 inputs", 90, IsHopperRow, RunHopper},
-    {"5", "int weights, int8 inputs and outputs", 70, IsInputOutputRow, RunWeightOnly},
-    {"6", "packed int weights, int inputs", 75, IsPackedIntRow, RunPackedInt},
-    {"7", "packed int weights", 75, IsWeightOnlyRow, RunWeightOnly},
-    {"8", "FP8 weights and inputs", 75, IsFp8Row, RunFp8},
-    {"9", "FP8 weights", 75, IsFp8A16Row, RunFp8A16},
-    {"10", "int8 weights, static int8 inputs", 75, IsStaticInt8Row, RunInt8},
-    {"11", "int8 weights, dynamic int8 inputs", 75, IsDynamicInt8Row, RunInt8},
-    {"12", "int4 weights, int8 inputs", 1, IsW4A8Row, RunW4A8},
+    {"1", "NVFP4 weights", 75, Nvfp4A16Row, RunNvfp4A16},
+    {"1b", "NVFP4 weights and inputs", 75, Nvfp4Row, RunNvfp4},
+    {"1c", "NVFP4 weights, other inputs", 0, Nvfp4TornRow, RefuseNvfp4},
+    {"2", "MXFP4", 80, Mxfp4Row, RunMxfp4},
+    {"3", "MXFP8", 75, Mxfp8Row, RunMxfp8},
+    {"4", "int4 weights, FP8 inputs", 90, HopperRow, RunHopper},
+    {"5", "int weights, int8 inputs and outputs", 70, InputOutputRow, RunWeightOnly},
+    {"6", "packed int weights, int inputs", 75, PackedIntRow, RunPackedInt},
+    {"7", "packed int weights", 75, WeightOnlyRow, RunWeightOnly},
+    {"8", "FP8 weights and inputs", 75, Fp8Row, RunFp8},
+    {"9", "FP8 weights", 75, Fp8A16Row, RunFp8A16},
+    {"10", "int8 weights, static int8 inputs", 75, StaticInt8Row, RunInt8},
+    {"11", "int8 weights, dynamic int8 inputs", 75, DynamicInt8Row, RunInt8},
+    {"12", "int4 weights, int8 inputs", 1, W4A8Row, RunW4A8},
 };
+
+std::string NameOf(const Row& row) {
+  return fmt::format("row {}: {}", row.number, row.scheme);
+}
+
+std::vector<TableRow> AskedRows(const Subject& subject, const Machine& machine) {
+  std::vector<TableRow> rows;
+  if (!IsLookedUp(subject)) return rows;
+  for (const Row& row : kRows) {
+    rows.push_back({NameOf(row), Missing(row.asks(subject, machine))});
+    if (rows.back().missing.empty()) break;
+  }
+  return rows;
+}
 
 void JudgeEmbedding(const Subject& subject, Judgement* judgement) {
   const QuantizationArgs& weights = W(subject);
@@ -348,8 +391,8 @@ Judgement Judge(const Subject& subject, const Machine& machine) {
     return judgement;
   }
   for (const Row& row : kRows) {
-    if (!row.matches(subject, machine)) continue;
-    judgement.row = fmt::format("row {}: {}", row.number, row.scheme);
+    if (!AllHold(row.asks(subject, machine))) continue;
+    judgement.row = NameOf(row);
     if (!machine.is_cpu() && machine.capability < row.min_capability)
       Refuse(&judgement,
              fmt::format("\"Quantization scheme is not supported for the current GPU. Min "
@@ -430,6 +473,6 @@ std::vector<Finding> JudgeModel(const ModelFacts& facts, const Machine& machine)
 }  // namespace
 
 extern const Engine kVllm;
-const Engine kVllm = {"vLLM", /*has_gpu_kernels=*/true, Judge, JudgeModel};
+const Engine kVllm = {"vLLM", /*has_gpu_kernels=*/true, Judge, JudgeModel, AskedRows};
 
 }  // namespace octavo

@@ -206,5 +206,39 @@ TEST(TargetTable, JsonHasWhatTheTableHas) {
   }
 }
 
+// What a table shows and what is judged are one thing.
+TEST(DecisionTable, ItsLastRowIsTheOneThatIsJudgedByAndTheOthersSayWhyNot) {
+  for (const std::string name : {"llama-w8a8", "llama-w4a16-g32", "llama-w4afp8", "llama-fp8-block",
+                                 "llama-nvfp4", "llama-mxfp8", "made-wna8o8", "llama-w4a4"}) {
+    const Inspection inspection = InspectedCheckpoint(name).Inspect();
+    for (const Subject& subject : SubjectsOf(inspection)) {
+      for (const Engine* engine : AllEngines()) {
+        if (engine->rows == nullptr) continue;
+        for (const Machine& machine : AllMachines()) {
+          SCOPED_TRACE(name + ", " + std::string(engine->name) + ", " + std::string(machine.name));
+          const std::vector<TableRow> rows = engine->rows(subject, machine);
+          const std::string judged = engine->judge(subject, machine).row;
+          EXPECT_EQ(rows.empty(), !subject.declared->weights);
+          for (size_t i = 0; i < rows.size(); ++i)
+            EXPECT_EQ(rows[i].missing.empty(), rows[i].name == judged) << rows[i].name;
+        }
+      }
+    }
+  }
+}
+
+TEST(DecisionTable, IsPrintedOnceForMachinesThatAreAlike) {
+  const Inspection inspection = InspectedCheckpoint("llama-w4afp8").Inspect();
+  const LinearLayer& layer = *inspection.Find("model.layers.0.mlp.down_proj").value()->layer;
+  const std::vector<Table> tables = DecisionTables(SubjectWith(inspection, layer));
+  ASSERT_EQ(tables.size(), 3U);  // vLLM on Hopper and elsewhere, SGLang
+  const auto& hopper = tables[1];
+  EXPECT_NE(hopper.title.find("vLLM makes of it (Hopper (SM90))"), std::string::npos)
+      << hopper.title;
+  EXPECT_NE(hopper.rows.back()[0].text.find("row 4"), std::string::npos);
+  EXPECT_EQ(hopper.rows.back()[1].text, "yes");
+  EXPECT_NE(hopper.rows.front()[2].text.find("weights are NVFP4"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace octavo
