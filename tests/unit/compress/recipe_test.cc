@@ -250,6 +250,20 @@ TEST(Recipe, FromFlags) {
   EXPECT_FALSE(MakeRecipe({.smoothquant = 1.5}, NullLogger()).ok());
 }
 
+// What calibrates anyway searches for the scales of few bits; a recipe's own words are its own.
+TEST(Recipe, FlagsWeighTheErrorsOfFewBits) {
+  const auto observer = [](const Recipe& recipe) {
+    return recipe.modifiers.back()->quantization()->config_groups[0].second.weights->observer;
+  };
+  for (const char* scheme : {"W4A16", "W4A16_ASYM", "W4A8", "W2A16"})
+    EXPECT_EQ(observer(MakeRecipe({.scheme = scheme}, NullLogger()).value()), "imatrix_mse");
+  const auto awq = MakeRecipe({.scheme = "W4A16", .gptq = false, .awq = true}, NullLogger());
+  EXPECT_EQ(observer(*awq), "imatrix_mse");
+  for (const RecipeFlags& flags : {RecipeFlags{.scheme = "W4A16", .gptq = false},
+                                   RecipeFlags{.scheme = "W8A8"}, RecipeFlags{.scheme = "NVFP4"}})
+    EXPECT_NE(observer(MakeRecipe(flags, NullLogger()).value()), "imatrix_mse") << flags.scheme;
+}
+
 std::string AliasBomb() {
   std::string text = "a: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
