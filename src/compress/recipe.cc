@@ -24,9 +24,8 @@ const ModifierClass* const kModifierClasses[] = {
 
 // The library's classes that are not here yet.
 constexpr std::string_view kLibraryModifiers[] = {
-    "AutoRoundModifier", "ConstantPruningModifier", "MagnitudePruningModifier",
-    "QuIPModifier",      "REAPPruningModifier",     "SparseGPTModifier",
-    "SpinQuantModifier", "WandaPruningModifier"};
+    "AutoRoundModifier",   "ConstantPruningModifier", "MagnitudePruningModifier",
+    "REAPPruningModifier", "SparseGPTModifier",       "WandaPruningModifier"};
 
 constexpr std::string_view kStageSuffix = "_stage";
 constexpr std::string_view kGroupSuffix = "_modifiers";
