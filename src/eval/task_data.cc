@@ -1,0 +1,89 @@
+#include "eval/task_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "base/file.h"
+#include "text/dataset_reader.h"
+
+namespace octavo {
+
+namespace {
+
+std::string InSplit(std::string pattern, const std::string& split) {
+  constexpr std::string_view kPlace = "{split}";
+  for (size_t at = pattern.find(kPlace); at != std::string::npos; at = pattern.find(kPlace))
+    pattern.replace(at, kPlace.size(), split);
+  return pattern;
+}
+
+bool IsText(const std::filesystem::path& path) {
+  return path.extension() == ".raw" || path.extension() == ".txt";
+}
+
+Status CheckColumns(const TaskDefinition& task, const Value& row) {
+  for (const std::string& column : task.columns) {
+    if (row.Find(column) != nullptr) continue;
+    std::vector<std::string> found;
+    for (const auto& [key, value] : row.as_object()) found.push_back(key);
+    return InvalidArgument(fmt::format(
+        "there is no column \"{}\": {} needs {}; this file has {}. It should be {}", column,
+        task.name, fmt::join(task.columns, ", "), fmt::join(found, ", "), task.origin));
+  }
+  return OkStatus();
+}
+
+Result<Value> Convert(const TaskDefinition& task, Value row) {
+  if (task.convert_row != nullptr) {
+    OCTAVO_ASSIGN_OR_RETURN(row, task.convert_row(task, std::move(row)));
+  }
+  OCTAVO_RETURN_IF_ERROR(CheckColumns(task, row));
+  return row;
+}
+
+}  // namespace
+
+Result<std::filesystem::path> FindSplit(const TaskDefinition& task,
+                                        const std::filesystem::path& folder,
+                                        const std::string& split) {
+  std::vector<std::string> names;
+  for (const std::string& pattern : task.files) {
+    const std::string name = InSplit(pattern, split);
+    // Packed files are read as they are.
+    for (const std::string& found : {name, name + ".gz"}) {
+      if (std::filesystem::is_regular_file(folder / found)) return folder / found;
+    }
+    names.push_back(name);
+  }
+  return NotFound(fmt::format(
+      "task {}: no file of its {} split in {}; looked for {}. It is {}; Parquet files become JSON "
+      "lines by tools/fetch-data convert",
+      task.name, split, folder.string(), fmt::join(names, ", "), task.origin));
+}
+
+Result<std::vector<Value>> ReadSplitFile(const TaskDefinition& task,
+                                         const std::filesystem::path& path) {
+  std::vector<Value> rows;
+  if (task.read_text != nullptr && IsText(path)) {
+    OCTAVO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    rows = task.read_text(text);
+  } else {
+    OCTAVO_ASSIGN_OR_RETURN(const auto reader, OpenDataset(path));
+    while (true) {
+      const Result<bool> more = reader->Next();
+      if (!more.ok()) return more.status().Annotate(path.string());
+      if (!*more) break;
+      Result<Value> row = reader->Row();
+      if (row.ok()) row = Convert(task, std::move(row).value());
+      if (!row.ok())
+        return row.status().Annotate(fmt::format("{}, {}", path.string(), reader->Place()));
+      rows.push_back(std::move(row).value());
+    }
+  }
+  if (rows.empty()) return InvalidArgument(fmt::format("{} has no rows", path.string()));
+  return rows;
+}
+
+}  // namespace octavo
