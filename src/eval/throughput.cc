@@ -102,6 +102,21 @@ int64_t BlockMultiplyAdds(const Model& model) {
   return sum;
 }
 
+int64_t ParameterCount(const Model& model) {
+  const ModelSpec& spec = model.spec;
+  int64_t sum = spec.vocab_size * spec.hidden_size + spec.hidden_size;  // embedding, final norm
+  const auto add = [&](const LinearGroup& group) {
+    for (const LinearLayer& layer : group.layers)
+      sum += layer.n * layer.k + (layer.has_bias ? layer.n : 0);
+  };
+  for (const Block& block : model.blocks) {
+    for (const LinearGroup* group : block.groups()) add(*group);
+    sum += 2 * spec.hidden_size + (spec.qk_norm ? 2 * spec.head_dim : 0);
+  }
+  if (!spec.tie_word_embeddings) add(model.head);
+  return sum;
+}
+
 int64_t DecodeBytes(const Model& model, int64_t sequences, int64_t positions) {
   double bytes = 0;
   const auto add = [&](const LinearGroup& group) {

@@ -31,6 +31,9 @@ Result<double> MeasureDecode(const Model& model, std::span<const TokenId> prompt
 // attention and the head of its last token.
 int64_t BlockMultiplyAdds(const Model& model);
 
+// Weights that the model has, however they are stored; a head that is the embedding counts once.
+int64_t ParameterCount(const Model& model);
+
 // Bytes that a step of decoding reads: the weights of all linear layers and the head once, and the
 // keys and values (BF16) of `sequences` of `positions` each.
 int64_t DecodeBytes(const Model& model, int64_t sequences, int64_t positions);

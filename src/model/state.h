@@ -123,6 +123,12 @@ struct SequenceState {
   void Truncate(int64_t length) {
     for (auto& layer : layers) layer->Truncate(length);
   }
+  // An independent copy.
+  SequenceState Fork() const {
+    SequenceState copy;
+    for (const auto& layer : layers) copy.layers.push_back(layer->Fork());
+    return copy;
+  }
 };
 
 }  // namespace octavo

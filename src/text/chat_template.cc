@@ -159,6 +159,10 @@ void ChatTemplate::set_clock(std::function<std::tm()> clock) {
   state_->clock = std::move(clock);
 }
 
+const std::string& ChatTemplate::source() const {
+  return state_->source;
+}
+
 const std::string& ChatTemplate::bos_token() const {
   return state_->bos_token;
 }

@@ -38,6 +38,8 @@ class ChatTemplate {
   // What strftime_now tells; the local time unless set.
   void set_clock(std::function<std::tm()> clock);
 
+  // The template as it was compiled.
+  const std::string& source() const;
   // Text of the template's bos_token, "" if there is none: where a rendered text starts with it,
   // the tokenizer must not add another.
   const std::string& bos_token() const;

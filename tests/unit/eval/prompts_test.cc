@@ -5,17 +5,19 @@
 
 #include <map>
 
-#include "eval/task_list.h"
 #include "io/sha256.h"
 #include "support/temporary_folder.h"
 #include "text/tokenizer.h"
 #include "unit/eval/eval_data.h"
+#include "unit/eval/stories.h"
 
 namespace octavo {
 namespace {
 
+using testing::MakeTask;
 using testing::ReadEvalRows;
 using testing::ReadEvalText;
+using testing::SparsePool;
 using testing::TestData;
 
 ChatTemplate Smollm2Template() {
@@ -24,26 +26,6 @@ ChatTemplate Smollm2Template() {
   tokens.Set("eos_token", "<|im_end|>");
   return ChatTemplate::Compile(ReadFile(TestData("templates/smollm2.jinja")).value(), tokens)
       .value();
-}
-
-Task MakeTask(const std::string& name, std::optional<int64_t> num_fewshot) {
-  const std::string names[] = {name};
-  return std::move(SelectTasks(names, num_fewshot).value().tasks.front());
-}
-
-// A pool of `size` rows of which only those that are drawn are at hand, {"index": ..., ...}.
-std::vector<Value> SparsePool(const std::string& path, size_t size) {
-  std::vector<Value> rows = ReadEvalRows(path);
-  std::vector<Value> pool(size, rows.front());
-  for (Value& placeholder : pool) {
-    for (auto& [key, value] : placeholder.as_object()) value = "not at hand";
-  }
-  for (Value& row : rows) {
-    const auto index = static_cast<size_t>(row.Find("index")->as_int());
-    row.Erase("index");
-    pool[index] = row;
-  }
-  return pool;
 }
 
 TEST(Prompts, OfGsm8kInEveryVariant) {

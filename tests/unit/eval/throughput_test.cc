@@ -30,6 +30,7 @@ TEST(Throughput, OperationsAndBytesOfAFloatModel) {
   const int64_t weights = (5 * block + 512 * 64) * element;
   EXPECT_EQ(DecodeBytes(model, 3, 100), weights + 3 * 100 * 5 * 2 * 32 * 2);
   EXPECT_FALSE(RunsInInt8(model));
+  EXPECT_EQ(ParameterCount(model), 260032);  // as torch counts them
 }
 
 TEST(Throughput, QuantizedWeightsCountABytePerElement) {

@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "apps/command.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "eval/eval_report.h"
+#include "eval/eval_subject.h"
+#include "eval/evaluate.h"
+#include "eval/task_list.h"
+
+namespace octavo {
+
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+struct Options {
+  std::string model;
+  std::vector<std::string> tasks;
+  std::string data;
+  std::optional<int64_t> num_fewshot;
+  std::optional<double> limit;
+  SubjectOptions subject;
+  bool multiturn = true;
+  EvalOptions eval;
+  std::string output;
+  bool log_samples = false;
+  bool json = false;
+};
+
+double SecondsSince1970(Clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+// "2026-11-30T07-45-48.123456", as lm-eval dates its files.
+std::string DateId(Clock::time_point time) {
+  const std::time_t seconds = Clock::to_time_t(time);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> text{};
+  const size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H-%M-%S", &local);
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()) %
+      std::chrono::seconds(1);
+  return fmt::format("{}.{:06}", std::string_view(text.data(), length), micros.count());
+}
+
+// A share below 1, else a number of documents.
+int64_t LimitOf(const Task& task, const std::optional<double>& limit) {
+  if (!limit) return 0;
+  const auto documents = static_cast<double>(task.documents().size());
+  return static_cast<int64_t>(*limit < 1 ? std::ceil(documents * *limit) : *limit);
+}
+
+std::string TaskNames() {
+  std::string text = "Tasks:\n";
+  for (const TaskDefinition& task : AllTasks())
+    text += fmt::format("  {:<40} {}\n", task.name, task.origin);
+  text += "Groups:\n";
+  for (const TaskGroup& group : AllGroups())
+    text += fmt::format("  {:<40} {} members\n", group.name, group.members.size());
+  return text;
+}
+
+// The files of a finished run.
+class OutputFolder {
+ public:
+  OutputFolder(const Options& options, Clock::time_point start)
+      : folder_(std::filesystem::path(options.output) / SanitizedModelName(options.model)),
+        date_(DateId(start)),
+        on_(!options.output.empty()),
+        with_samples_(options.log_samples) {}
+
+  Status Make() const {
+    std::error_code error;
+    if (on_) std::filesystem::create_directories(folder_, error);
+    if (error) return IoError(fmt::format("{}: {}", folder_.string(), error.message()));
+    return OkStatus();
+  }
+  Status WriteSamples(const Task& task, const TaskResult& result) const {
+    if (!on_ || !with_samples_) return OkStatus();
+    return WriteFileAtomically(folder_ / fmt::format("samples_{}_{}.jsonl", task.name(), date_),
+                               SamplesJsonLines(task, result));
+  }
+  Status WriteResults(const Value& results, const Context& context) const {
+    if (!on_) return OkStatus();
+    const auto path = folder_ / fmt::format("results_{}.json", date_);
+    OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(path, WriteJson(results, {.indent = 2})));
+    context.log.Info(fmt::format("results in {}", path.string()));
+    return OkStatus();
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::string date_;
+  bool on_;
+  bool with_samples_;
+};
+
+// All tasks, one after another; each has its samples written when it is done.
+Result<std::vector<TaskResult>> RunTasks(const Options& options, const EvalSubject& subject,
+                                         const std::vector<Task>& tasks, const OutputFolder& output,
+                                         const Context& context) {
+  EvalOptions eval = options.eval;
+  eval.prompts.chat_template = subject.chat_template();
+  eval.prompts.fewshot_as_multiturn = options.multiturn;
+  std::vector<TaskResult> results;
+  for (const Task& task : tasks) {
+    eval.limit = LimitOf(task, options.limit);
+    OCTAVO_ASSIGN_OR_RETURN(TaskResult result, Evaluate(subject.evaluated(), task, eval, context));
+    context.log.Info(fmt::format("{}: {} documents, {:.1f} s", task.name(), result.prompts.size(),
+                                 result.seconds));
+    if (result.truncated > 0) {
+      context.log.Warning(fmt::format("{}: of {} requests the model saw only the last {} tokens",
+                                      task.name(), result.truncated,
+                                      subject.evaluated().max_length));
+    }
+    OCTAVO_RETURN_IF_ERROR(output.WriteSamples(task, result));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+EvalRunInfo DescribeRun(const Options& options, const EvalSubject& subject, Clock::time_point start,
+                        const Context& context) {
+  EvalRunInfo info = subject.Describe();
+  info.limit = options.limit;
+  info.system_instruction = options.eval.prompts.system_instruction;
+  if (subject.chat_template() != nullptr) info.fewshot_as_multiturn = options.multiturn;
+  info.batch_size = options.eval.batch_size;
+  info.bootstrap_iterations = options.eval.bootstrap_iterations;
+  info.fewshot_seed = options.eval.prompts.fewshot_seed;
+  info.start_time = SecondsSince1970(start);
+  info.seconds = SecondsSince1970(Clock::now()) - info.start_time;
+  info.version = OCTAVO_VERSION;
+  info.environment = fmt::format("octavo {}, {}, {} threads", OCTAVO_VERSION, IsaName(context.isa),
+                                 context.pool.num_threads());
+  return info;
+}
+
+std::string HeadLine(const EvalRunInfo& info, const Options& options) {
+  return fmt::format("octavo ({}), limit: {}, num_fewshot: {}, batch_size: {}\n", info.model,
+                     options.limit ? PythonFloat(*options.limit) : "None",
+                     options.num_fewshot ? std::to_string(*options.num_fewshot) : "None",
+                     info.batch_size);
+}
+
+Status Run(Options& options, const Context& context) {
+  const auto start = Clock::now();
+  if (options.tasks == std::vector<std::string>{"list"}) {
+    Print(TaskNames());
+    return OkStatus();
+  }
+  if (options.log_samples && options.output.empty())
+    return InvalidArgument("--log-samples needs --output-path, the folder to write them to");
+  OCTAVO_ASSIGN_OR_RETURN(TaskSelection selection, SelectTasks(options.tasks, options.num_fewshot));
+  for (Task& task : selection.tasks) {
+    OCTAVO_RETURN_IF_ERROR(task.ReadData(options.data));
+  }
+  const OutputFolder output(options, start);
+  OCTAVO_RETURN_IF_ERROR(output.Make());
+  OCTAVO_ASSIGN_OR_RETURN(const auto subject,
+                          EvalSubject::Load(options.model, options.subject, context));
+  OCTAVO_ASSIGN_OR_RETURN(const std::vector<TaskResult> results,
+                          RunTasks(options, *subject, selection.tasks, output, context));
+  const EvalRunInfo info = DescribeRun(options, *subject, start, context);
+  const Value json =
+      ResultsJson(info, selection.tasks, results, selection.groups, options.log_samples);
+  OCTAVO_RETURN_IF_ERROR(output.WriteResults(json, context));
+  if (options.json) {
+    Print(WriteJson(json, {.indent = 2}) + "\n");
+    return OkStatus();
+  }
+  std::string text = HeadLine(info, options) + ResultsTable(json, "results");
+  if (json.Find("groups") != nullptr) text += "\n" + ResultsTable(json, "groups");
+  Print(text);
+  return OkStatus();
+}
+
+CommandBody Add(CLI::App& app) {
+  app.description(
+      "Score a checkpoint on tasks, by the rules of lm-evaluation-harness 0.4.13: its prompts, "
+      "token\nsplits, filters, metrics and files; float32 activations and key/value cache");
+  app.footer(
+      "Examples:\n"
+      "  octavo eval model --tasks gsm8k --limit 250 --data data\n"
+      "  octavo eval model --tasks hellaswag,arc_challenge,wikitext --data data\n"
+      "  octavo eval model --tasks mmlu --num-fewshot 5 --data data --output-path out "
+      "--log-samples\n"
+      "  octavo eval model --tasks gsm8k --apply-chat-template --data data\n"
+      "  octavo eval model --tasks list                     (tasks, and where their data come "
+      "from)\n\n"
+      "Data are read from files: DIR/<task>/<split>.jsonl, or as the releases name theirs; a file "
+      "that is\nmissing is named with its source. For Parquet: tools/fetch-data convert.\n"
+      "acc and exact_match are shares of right answers; Stderr is the standard error of the "
+      "figure: two figures\ncloser than about twice that may differ by chance.");
+  auto options = std::make_shared<Options>();
+  app.add_option("model", options->model, "The checkpoint folder")->required();
+  app.add_option("--tasks", options->tasks, "Tasks and groups, separated by commas; list: all")
+      ->delimiter(',')
+      ->required();
+  app.add_option("--data", options->data, "The folder of the tasks' data files")
+      ->capture_default_str();
+  app.add_option("--num-fewshot", options->num_fewshot,
+                 "Examples in front of each question; by default what each task has")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--limit", options->limit,
+                 "Documents of each task, the first ones; below 1: that share of them")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--apply-chat-template", options->subject.apply_chat_template,
+               "Put prompts into the model's chat template");
+  app.add_flag("--fewshot-as-multiturn,!--no-fewshot-as-multiturn", options->multiturn,
+               "With a chat template: examples as turns of their own (the default), or all in one "
+               "turn");
+  app.add_option("--system-instruction", options->eval.prompts.system_instruction,
+                 "Text in front of every prompt, or its system turn");
+  app.add_flag("--add-bos-token,!--no-add-bos-token", options->subject.add_bos,
+               "Put BOS in front of every text, or do not; by default as the tokenizer does");
+  app.add_option("--max-length", options->subject.max_length,
+                 "Tokens the model sees at once; by default all its positions")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch-size", options->eval.batch_size, "Answers to generate side by side")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--bootstrap-iters", options->eval.bootstrap_iterations,
+                 "Resamples for standard errors that have no formula; 0: no standard errors")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--fewshot-seed", options->eval.prompts.fewshot_seed, "Seed of drawn examples")
+      ->capture_default_str();
+  app.add_option("--output-path", options->output,
+                 "Folder for results_*.json, in a folder named after the model");
+  app.add_flag("--log-samples", options->log_samples,
+               "Also write samples_*.jsonl: every prompt, answer and score");
+  AddJsonFlag(app, &options->json);
+  return [options](const Context& context) { return Run(*options, context); };
+}
+
+}  // namespace
+
+extern const Command kEvalCommand;
+const Command kEvalCommand = {"eval", Add};
+
+}  // namespace octavo

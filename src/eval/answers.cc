@@ -1,0 +1,110 @@
+#include "eval/answers.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "runtime/scheduler.h"
+#include "runtime/session.h"
+#include "runtime/states.h"
+
+namespace octavo {
+
+namespace {
+
+// Tokens from which on a common beginning is worth keeping a state of.
+constexpr int64_t kMinShared = 32;
+
+// What all prompts begin with, short of the last token of each.
+std::span<const TokenId> CommonBeginning(std::span<const std::vector<TokenId>> prompts) {
+  std::span<const TokenId> common = prompts.front();
+  for (const std::vector<TokenId>& prompt : prompts) {
+    const auto same =
+        std::mismatch(common.begin(), common.end(), prompt.begin(), prompt.end() - 1).first;
+    common = common.first(static_cast<size_t>(same - common.begin()));
+  }
+  return common;
+}
+
+class AnswerBatch {
+ public:
+  AnswerBatch(const Model& model, const Context& context)
+      : model_(model),
+        pass_(model, context),
+        scheduler_(&pass_),
+        shared_(model, context, DType::kF32) {}
+
+  Status ShareBeginning(std::span<const std::vector<TokenId>> prompts) {
+    if (prompts.size() < 2 || model_.spec.rope.depends_on_length()) return OkStatus();
+    const std::span<const TokenId> common = CommonBeginning(prompts);
+    if (std::ssize(common) < kMinShared) return OkStatus();
+    return shared_.Feed(common).status();
+  }
+
+  Status Add(size_t index, Request request) {
+    auto state = std::make_unique<SequenceState>(shared_.state().length() > 0
+                                                     ? shared_.state().Fork()
+                                                     : MakeSequenceState(model_, DType::kF32));
+    request.state = state.get();
+    OCTAVO_ASSIGN_OR_RETURN(const Scheduler::RequestId id, scheduler_.Add(std::move(request)));
+    running_[id] = {index, std::move(state)};
+    return OkStatus();
+  }
+
+  // One step; each answer that ended goes to its place.
+  Result<int64_t> Step(std::vector<std::string>* answers) {
+    int64_t ended = 0;
+    for (Scheduler::Finished& finished : scheduler_.Step()) {
+      const auto running = running_.find(finished.id);
+      if (!finished.result.ok()) return finished.result.status();
+      (*answers)[running->second.first] = std::move(finished.result->text);
+      running_.erase(running);
+      ++ended;
+    }
+    return ended;
+  }
+
+  int64_t size() const { return std::ssize(running_); }
+
+ private:
+  const Model& model_;
+  ModelPass pass_;
+  Scheduler scheduler_;
+  Session shared_;
+  std::map<Scheduler::RequestId, std::pair<size_t, std::unique_ptr<SequenceState>>> running_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> GenerateAnswers(const Model& model, const Tokenizer& tokenizer,
+                                                 std::span<const std::vector<TokenId>> prompts,
+                                                 const GenerateOptions& options, int64_t batch_size,
+                                                 const Context& context,
+                                                 const std::function<void(int64_t)>& on_done) {
+  std::vector<std::string> answers(prompts.size());
+  if (prompts.empty()) return answers;
+  std::vector<size_t> order(prompts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return prompts[a].size() > prompts[b].size(); });
+  AnswerBatch batch(model, context);
+  OCTAVO_RETURN_IF_ERROR(batch.ShareBeginning(prompts));
+  size_t next = 0;
+  while (next < order.size() || batch.size() > 0) {
+    OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
+    for (; next < order.size() && batch.size() < batch_size; ++next) {
+      OCTAVO_RETURN_IF_ERROR(
+          batch.Add(order[next],
+                    {.prompt = prompts[order[next]], .options = options, .tokenizer = &tokenizer}));
+    }
+    OCTAVO_ASSIGN_OR_RETURN(const int64_t ended, batch.Step(&answers));
+    if (on_done) on_done(ended);
+  }
+  OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());  // what ended last may be cut
+  return answers;
+}
+
+}  // namespace octavo

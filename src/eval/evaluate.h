@@ -1,0 +1,77 @@
+// One task, evaluated: its requests run through a model, each document is scored, and the scores
+// become figures with their errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/context.h"
+#include "base/status.h"
+#include "base/value.h"
+#include "eval/prompts.h"
+#include "eval/task.h"
+#include "eval/token_requests.h"
+#include "model/graph.h"
+
+namespace octavo {
+
+// What a task is run with.
+struct EvaluatedModel {
+  const Model& model;
+  const Tokenizer& tokenizer;
+  const RequestEncoder& encoder;
+  int64_t max_length;               // tokens that the model sees at once
+  std::vector<TokenId> eos_tokens;  // end an answer
+  std::string eos_text;             // the EOS token's text, one more stop string
+};
+
+struct EvalOptions {
+  PromptOptions prompts = {};
+  int64_t limit = 0;        // documents of each task; 0: all
+  int64_t batch_size = 16;  // answers that are generated together
+  int64_t bootstrap_iterations = 100'000;
+};
+
+// What came of one request: a log-likelihood, or a text.
+struct RequestAnswer {
+  double loglikelihood = 0;
+  bool is_greedy = false;
+  std::string text = {};
+};
+
+// One document, behind one filter.
+struct DocumentScore {
+  std::vector<std::string> filtered;  // texts, where the task generates
+  // Metric and value: a number, or [log-likelihood, weight].
+  std::vector<std::pair<std::string, Value>> metrics;
+};
+
+struct MetricFigure {
+  std::string metric;
+  std::string filter;
+  double value = 0;
+  std::optional<double> error;  // standard error of the value
+};
+
+struct TaskResult {
+  std::vector<DocumentPrompt> prompts;
+  std::vector<std::vector<RequestAnswer>> answers;  // of each document, of each of its requests
+  std::vector<std::vector<DocumentScore>> scores;   // of each filter, of each document
+  std::vector<MetricFigure> figures;                // of each filter, of each metric
+  int64_t truncated = 0;                            // requests of which the model saw only the end
+  double seconds = 0;
+};
+
+// Errors name the task and document; NaN names the block of the model.
+Result<TaskResult> Evaluate(const EvaluatedModel& model, const Task& task,
+                            const EvalOptions& options, const Context& context);
+
+// The scores of one document behind one filter, by the task's metrics.
+Result<DocumentScore> ScoreDocument(const Task& task, const DocumentPrompt& prompt,
+                                    const std::vector<RequestAnswer>& answers,
+                                    const AnswerFilter& filter);
+
+}  // namespace octavo
