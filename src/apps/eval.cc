@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -11,10 +13,12 @@
 #include "apps/command.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "eval/answer_journal.h"
 #include "eval/eval_report.h"
 #include "eval/eval_subject.h"
 #include "eval/evaluate.h"
 #include "eval/task_list.h"
+#include "io/sha256.h"
 
 namespace octavo {
 
@@ -70,7 +74,35 @@ std::string TaskNames() {
   return text;
 }
 
-// The files of a finished run.
+// What a run asks, as a name: the same for the same model, data and options.
+std::string Fingerprint(const Options& options, const std::vector<Task>& tasks) {
+  Value asked = Value::MakeObject();
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(options.model)) {
+    if (!entry.is_regular_file()) continue;
+    files.push_back(fmt::format("{} {} {}", entry.path().string(), entry.file_size(),
+                                entry.last_write_time().time_since_epoch().count()));
+  }
+  std::sort(files.begin(), files.end());
+  asked.Set("model", Value::Array(files.begin(), files.end()));
+  for (const Task& task : tasks) {
+    Value of_task = task.ConfigJson();
+    of_task.Set("documents", Sha256OfText(WriteJson(task.documents())));
+    of_task.Set("examples", Sha256OfText(WriteJson(task.examples())));
+    asked.Set(task.name(), std::move(of_task));
+  }
+  const SubjectOptions& subject = options.subject;
+  asked.Set("limit", options.limit ? Value(*options.limit) : Value());
+  asked.Set("add_bos", subject.add_bos ? Value(*subject.add_bos) : Value());
+  asked.Set("max_length", subject.max_length);
+  asked.Set("chat_template", subject.apply_chat_template);
+  asked.Set("multiturn", options.multiturn);
+  asked.Set("system", options.eval.prompts.system_instruction);
+  asked.Set("seed", static_cast<int64_t>(options.eval.prompts.fewshot_seed));
+  return Sha256OfText(WriteJson(asked)).substr(0, 16);
+}
+
+// The files of a run.
 class OutputFolder {
  public:
   OutputFolder(const Options& options, Clock::time_point start)
@@ -79,12 +111,22 @@ class OutputFolder {
         on_(!options.output.empty()),
         with_samples_(options.log_samples) {}
 
-  Status Make() const {
+  // Makes the folder, and finds what an interrupted run of the same name left there.
+  Status Open(const std::string& run, const Context& context) {
+    if (!on_) return OkStatus();
     std::error_code error;
-    if (on_) std::filesystem::create_directories(folder_, error);
+    std::filesystem::create_directories(folder_, error);
     if (error) return IoError(fmt::format("{}: {}", folder_.string(), error.message()));
+    OCTAVO_ASSIGN_OR_RETURN(journal_,
+                            AnswerJournal::Open(folder_ / fmt::format("unfinished_{}.jsonl", run)));
+    if (journal_->found() > 0) {
+      context.log.Info(fmt::format("going on where an interrupted run was: {} documents are done",
+                                   journal_->found()));
+    }
     return OkStatus();
   }
+  // Null where nothing is written.
+  AnswerJournal* journal() const { return journal_.get(); }
   Status WriteSamples(const Task& task, const TaskResult& result) const {
     if (!on_ || !with_samples_) return OkStatus();
     return WriteFileAtomically(folder_ / fmt::format("samples_{}_{}.jsonl", task.name(), date_),
@@ -94,6 +136,7 @@ class OutputFolder {
     if (!on_) return OkStatus();
     const auto path = folder_ / fmt::format("results_{}.json", date_);
     OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(path, WriteJson(results, {.indent = 2})));
+    journal_->Remove();
     context.log.Info(fmt::format("results in {}", path.string()));
     return OkStatus();
   }
@@ -103,6 +146,7 @@ class OutputFolder {
   std::string date_;
   bool on_;
   bool with_samples_;
+  std::unique_ptr<AnswerJournal> journal_;
 };
 
 // All tasks, one after another; each has its samples written when it is done.
@@ -115,7 +159,8 @@ Result<std::vector<TaskResult>> RunTasks(const Options& options, const EvalSubje
   std::vector<TaskResult> results;
   for (const Task& task : tasks) {
     eval.limit = LimitOf(task, options.limit);
-    OCTAVO_ASSIGN_OR_RETURN(TaskResult result, Evaluate(subject.evaluated(), task, eval, context));
+    OCTAVO_ASSIGN_OR_RETURN(TaskResult result,
+                            Evaluate(subject.evaluated(), task, eval, output.journal(), context));
     context.log.Info(fmt::format("{}: {} documents, {:.1f} s", task.name(), result.prompts.size(),
                                  result.seconds));
     if (result.truncated > 0) {
@@ -165,10 +210,10 @@ Status Run(Options& options, const Context& context) {
   for (Task& task : selection.tasks) {
     OCTAVO_RETURN_IF_ERROR(task.ReadData(options.data));
   }
-  const OutputFolder output(options, start);
-  OCTAVO_RETURN_IF_ERROR(output.Make());
   OCTAVO_ASSIGN_OR_RETURN(const auto subject,
                           EvalSubject::Load(options.model, options.subject, context));
+  OutputFolder output(options, start);
+  OCTAVO_RETURN_IF_ERROR(output.Open(Fingerprint(options, selection.tasks), context));
   OCTAVO_ASSIGN_OR_RETURN(const std::vector<TaskResult> results,
                           RunTasks(options, *subject, selection.tasks, output, context));
   const EvalRunInfo info = DescribeRun(options, *subject, start, context);
@@ -237,7 +282,8 @@ CommandBody Add(CLI::App& app) {
   app.add_option("--fewshot-seed", options->eval.prompts.fewshot_seed, "Seed of drawn examples")
       ->capture_default_str();
   app.add_option("--output-path", options->output,
-                 "Folder for results_*.json, in a folder named after the model");
+                 "Folder for results_*.json, in a folder named after the model; a run that was "
+                 "interrupted goes on there when the same command is given again");
   app.add_flag("--log-samples", options->log_samples,
                "Also write samples_*.jsonl: every prompt, answer and score");
   AddJsonFlag(app, &options->json);

@@ -91,6 +91,7 @@ int Main(int argc, char** argv) {
       "  octavo quantize model -o model-w8a8 --scheme W8A8 --smoothquant 0.8 --calibration "
       "chats.jsonl\n"
       "  octavo compare model model-w8a8 --text some.txt\n"
+      "  octavo eval model-w8a8 --tasks gsm8k,hellaswag --data data --limit 250\n"
       "  octavo generate model-w8a8 --chat -p \"Why is the sky blue?\"\n\n"
       "OCTAVO_ISA=ref|avx2|avx512|avx512_vnni caps the instructions that kernels use.");
   app.set_version_flag("--version", "octavo " OCTAVO_VERSION);

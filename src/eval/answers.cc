@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -54,17 +53,18 @@ class AnswerBatch {
     return OkStatus();
   }
 
-  // One step; each answer that ended goes to its place.
-  Result<int64_t> Step(std::vector<std::string>* answers) {
-    int64_t ended = 0;
+  // One step; hands on the answers that ended in it.
+  Status Step(const std::function<Status(size_t, std::string)>& take) {
     for (Scheduler::Finished& finished : scheduler_.Step()) {
       const auto running = running_.find(finished.id);
       if (!finished.result.ok()) return finished.result.status();
-      (*answers)[running->second.first] = std::move(finished.result->text);
+      // A cancelled answer is cut and is none.
+      if (finished.result->finish_reason == FinishReason::kCancelled)
+        return Cancelled("stopped on request");
+      OCTAVO_RETURN_IF_ERROR(take(running->second.first, std::move(finished.result->text)));
       running_.erase(running);
-      ++ended;
     }
-    return ended;
+    return OkStatus();
   }
 
   int64_t size() const { return std::ssize(running_); }
@@ -79,15 +79,13 @@ class AnswerBatch {
 
 }  // namespace
 
-Result<std::vector<std::string>> GenerateAnswers(const Model& model, const Tokenizer& tokenizer,
-                                                 std::span<const std::vector<TokenId>> prompts,
-                                                 const GenerateOptions& options, int64_t batch_size,
-                                                 const Context& context,
-                                                 const std::function<void(int64_t)>& on_done) {
-  std::vector<std::string> answers(prompts.size());
-  if (prompts.empty()) return answers;
-  std::vector<size_t> order(prompts.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+Status GenerateAnswers(const Model& model, const Tokenizer& tokenizer,
+                       std::span<const std::vector<TokenId>> prompts,
+                       std::span<const size_t> wanted, const GenerateOptions& options,
+                       int64_t batch_size, const Context& context,
+                       const std::function<Status(size_t index, std::string text)>& take) {
+  if (wanted.empty()) return OkStatus();
+  std::vector<size_t> order(wanted.begin(), wanted.end());
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return prompts[a].size() > prompts[b].size(); });
   AnswerBatch batch(model, context);
@@ -100,11 +98,9 @@ Result<std::vector<std::string>> GenerateAnswers(const Model& model, const Token
           batch.Add(order[next],
                     {.prompt = prompts[order[next]], .options = options, .tokenizer = &tokenizer}));
     }
-    OCTAVO_ASSIGN_OR_RETURN(const int64_t ended, batch.Step(&answers));
-    if (on_done) on_done(ended);
+    OCTAVO_RETURN_IF_ERROR(batch.Step(take));
   }
-  OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());  // what ended last may be cut
-  return answers;
+  return OkStatus();
 }
 
 }  // namespace octavo

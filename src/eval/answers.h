@@ -15,13 +15,14 @@
 
 namespace octavo {
 
-// In the order of the prompts, which are not empty and leave room for the answer. Keys and values
-// are float32. `batch_size` answers are generated at a time, the longest prompts first; `on_done`
-// is told of each.
-Result<std::vector<std::string>> GenerateAnswers(const Model& model, const Tokenizer& tokenizer,
-                                                 std::span<const std::vector<TokenId>> prompts,
-                                                 const GenerateOptions& options, int64_t batch_size,
-                                                 const Context& context,
-                                                 const std::function<void(int64_t)>& on_done);
+// Answers those of the prompts whose indices are `wanted`; prompts are not empty and leave room for
+// the answer. What an answer is does not depend on which are wanted. Keys and values are float32.
+// `batch_size` answers are generated at a time, the longest prompts first; `take` gets each as it
+// ends.
+Status GenerateAnswers(const Model& model, const Tokenizer& tokenizer,
+                       std::span<const std::vector<TokenId>> prompts,
+                       std::span<const size_t> wanted, const GenerateOptions& options,
+                       int64_t batch_size, const Context& context,
+                       const std::function<Status(size_t index, std::string text)>& take);
 
 }  // namespace octavo

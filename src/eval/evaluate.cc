@@ -16,12 +16,15 @@ namespace octavo {
 namespace {
 
 constexpr int64_t kDefaultNewTokens = 256;
+// Documents that are scored together; articles fill passes by themselves.
+constexpr size_t kScoredDocuments = 64;
+constexpr size_t kRollingDocuments = 4;
 
 class TaskRun {
  public:
   TaskRun(const EvaluatedModel& model, const Task& task, const EvalOptions& options,
-          const Context& context)
-      : model_(model), task_(task), options_(options), context_(context) {}
+          AnswerJournal* journal, const Context& context)
+      : model_(model), task_(task), options_(options), journal_(journal), context_(context) {}
 
   Result<TaskResult> Run() {
     const auto start = std::chrono::steady_clock::now();
@@ -42,26 +45,22 @@ class TaskRun {
     switch (task_.kind()) {
       case TaskKind::kMultipleChoice:
       case TaskKind::kLoglikelihood:
-        return RunLoglikelihoods();
+        OCTAVO_RETURN_IF_ERROR(EncodePairs());
+        return RunScored(kScoredDocuments);
       case TaskKind::kRolling:
-        return RunRolling();
+        OCTAVO_RETURN_IF_ERROR(EncodeWindows());
+        return RunScored(kRollingDocuments);
       case TaskKind::kGenerate:
         return RunGenerations();
     }
     return Internal("no such kind of task");
   }
 
-  std::function<void(int64_t)> Advance(int64_t total) {
-    context_.progress.Start(task_.name(), total);
-    return [this](int64_t done) { context_.progress.Advance(done); };
-  }
-
-  // Takes a request up to be scored.
-  Status AddFed(const TokenRequest& request, int64_t doc_id) {
-    Result<FedTokens> fed = Feed(request, model_.max_length);
-    if (!fed.ok()) return InDocument(fed.status(), doc_id);
-    result_.truncated += fed->truncated ? 1 : 0;
-    fed_.push_back(std::move(fed).value());
+  // Takes a request of the latest document up to be scored.
+  Status AddFed(const TokenRequest& request) {
+    OCTAVO_ASSIGN_OR_RETURN(FedTokens fed, Feed(request, model_.max_length));
+    result_.truncated += fed.truncated ? 1 : 0;
+    fed_.back().push_back(std::move(fed));
     return OkStatus();
   }
 
@@ -69,48 +68,80 @@ class TaskRun {
     return status.Annotate(fmt::format("task {}, document {}", task_.name(), doc_id));
   }
 
-  Result<std::vector<Loglikelihood>> ScoreFed() {
-    Scorer scorer(model_.model, context_);
-    auto scores = scorer.Score(fed_, Advance(std::ssize(fed_)));
-    if (!scores.ok()) return scores.status().Annotate("task " + task_.name());
-    return scores;
-  }
-
-  Status RunLoglikelihoods() {
+  Status EncodePairs() {
     for (const DocumentPrompt& prompt : result_.prompts) {
+      fed_.emplace_back();
       for (const std::string& continuation : prompt.continuations) {
         const auto request = model_.encoder.EncodePair(prompt.context, continuation);
-        if (!request.ok()) return InDocument(request.status(), prompt.doc_id);
-        OCTAVO_RETURN_IF_ERROR(AddFed(*request, prompt.doc_id));
+        const Status status = request.ok() ? AddFed(*request) : request.status();
+        if (!status.ok()) return InDocument(status, prompt.doc_id);
       }
-    }
-    OCTAVO_ASSIGN_OR_RETURN(const std::vector<Loglikelihood> scores, ScoreFed());
-    size_t next = 0;
-    for (size_t doc = 0; doc < result_.prompts.size(); ++doc) {
-      for (size_t i = 0; i < result_.prompts[doc].continuations.size(); ++i, ++next)
-        result_.answers[doc].push_back({scores[next].sum, scores[next].is_greedy});
     }
     return OkStatus();
   }
 
-  Status RunRolling() {
-    std::vector<size_t> windows;  // of each document
+  Status EncodeWindows() {
     for (const DocumentPrompt& prompt : result_.prompts) {
+      fed_.emplace_back();
       const auto tokens = model_.encoder.Encode(prompt.context);
       if (!tokens.ok()) return InDocument(tokens.status(), prompt.doc_id);
-      const size_t before = fed_.size();
       for (const TokenRequest& window :
            RollingWindows(*tokens, model_.encoder.prefix(), model_.max_length)) {
-        OCTAVO_RETURN_IF_ERROR(AddFed(window, prompt.doc_id));
+        const Status status = AddFed(window);
+        if (!status.ok()) return InDocument(status, prompt.doc_id);
       }
-      windows.push_back(fed_.size() - before);
     }
-    OCTAVO_ASSIGN_OR_RETURN(const std::vector<Loglikelihood> scores, ScoreFed());
+    return OkStatus();
+  }
+
+  // Whether the journal has a document's answers, which are then taken.
+  bool TakeKnown(size_t doc) {
+    if (journal_ == nullptr) return false;
+    const auto* known = journal_->Find(task_.name(), result_.prompts[doc].doc_id);
+    if (known == nullptr) return false;
+    result_.answers[doc] = *known;
+    return true;
+  }
+
+  Status Keep(size_t doc) {
+    if (journal_ == nullptr) return OkStatus();
+    return journal_->Add(task_.name(), result_.prompts[doc].doc_id, result_.answers[doc]);
+  }
+
+  // Fixed pieces of documents, each by itself: so a run that goes on computes what it would have.
+  Status RunScored(size_t piece) {
+    context_.progress.Start(task_.name(), std::ssize(fed_));
+    Scorer scorer(model_.model, context_);
+    for (size_t first = 0; first < fed_.size(); first += piece) {
+      const size_t last = std::min(first + piece, fed_.size());
+      bool known = true;
+      for (size_t doc = first; doc < last; ++doc) known = TakeKnown(doc) && known;
+      if (!known) {
+        const Status status = ScorePiece(first, last, &scorer);
+        if (!status.ok()) return status.Annotate("task " + task_.name());
+      }
+      context_.progress.Advance(static_cast<int64_t>(last - first));
+    }
+    return OkStatus();
+  }
+
+  Status ScorePiece(size_t first, size_t last, Scorer* scorer) {
+    std::vector<FedTokens> requests;
+    for (size_t doc = first; doc < last; ++doc)
+      requests.insert(requests.end(), fed_[doc].begin(), fed_[doc].end());
+    OCTAVO_ASSIGN_OR_RETURN(const std::vector<Loglikelihood> scores, scorer->Score(requests));
     size_t next = 0;
-    for (size_t doc = 0; doc < windows.size(); ++doc) {
-      RequestAnswer answer;
-      for (size_t i = 0; i < windows[doc]; ++i) answer.loglikelihood += scores[next++].sum;
-      result_.answers[doc].push_back(std::move(answer));
+    for (size_t doc = first; doc < last; ++doc) {
+      std::vector<RequestAnswer>& answers = result_.answers[doc];
+      answers.clear();
+      for (size_t i = 0; i < fed_[doc].size(); ++i, ++next)
+        answers.push_back({scores[next].sum, scores[next].is_greedy});
+      if (task_.kind() == TaskKind::kRolling) {
+        RequestAnswer sum;
+        for (const RequestAnswer& window : answers) sum.loglikelihood += window.loglikelihood;
+        answers.assign(1, sum);
+      }
+      OCTAVO_RETURN_IF_ERROR(Keep(doc));
     }
     return OkStatus();
   }
@@ -161,12 +192,20 @@ class TaskRun {
       }
       prompts.push_back(std::move(tokens).value());
     }
-    auto texts = GenerateAnswers(model_.model, model_.tokenizer, prompts, *generate,
-                                 options_.batch_size, context_, Advance(std::ssize(prompts)));
-    if (!texts.ok()) return texts.status().Annotate("task " + task_.name());
-    for (size_t doc = 0; doc < texts->size(); ++doc)
-      result_.answers[doc].push_back({.text = std::move((*texts)[doc])});
-    return OkStatus();
+    context_.progress.Start(task_.name(), std::ssize(prompts));
+    std::vector<size_t> wanted;
+    for (size_t doc = 0; doc < prompts.size(); ++doc) {
+      if (!TakeKnown(doc)) wanted.push_back(doc);
+    }
+    context_.progress.Advance(std::ssize(prompts) - std::ssize(wanted));
+    const Status status =
+        GenerateAnswers(model_.model, model_.tokenizer, prompts, wanted, *generate,
+                        options_.batch_size, context_, [&](size_t doc, std::string text) {
+                          context_.progress.Advance(1);
+                          result_.answers[doc] = {{.text = std::move(text)}};
+                          return Keep(doc);
+                        });
+    return status.Annotate("task " + task_.name());
   }
 
   Status ScoreAll() {
@@ -215,8 +254,9 @@ class TaskRun {
   const EvaluatedModel& model_;
   const Task& task_;
   const EvalOptions& options_;
+  AnswerJournal* journal_;
   const Context& context_;
-  std::vector<FedTokens> fed_;
+  std::vector<std::vector<FedTokens>> fed_;  // of each document
   TaskResult result_;
 };
 
@@ -286,8 +326,9 @@ Result<DocumentScore> ScoreDocument(const Task& task, const DocumentPrompt& prom
 }
 
 Result<TaskResult> Evaluate(const EvaluatedModel& model, const Task& task,
-                            const EvalOptions& options, const Context& context) {
-  return TaskRun(model, task, options, context).Run();
+                            const EvalOptions& options, AnswerJournal* journal,
+                            const Context& context) {
+  return TaskRun(model, task, options, journal, context).Run();
 }
 
 }  // namespace octavo

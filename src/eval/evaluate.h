@@ -11,6 +11,7 @@
 #include "base/context.h"
 #include "base/status.h"
 #include "base/value.h"
+#include "eval/answer_journal.h"
 #include "eval/prompts.h"
 #include "eval/task.h"
 #include "eval/token_requests.h"
@@ -33,13 +34,6 @@ struct EvalOptions {
   int64_t limit = 0;        // documents of each task; 0: all
   int64_t batch_size = 16;  // answers that are generated together
   int64_t bootstrap_iterations = 100'000;
-};
-
-// What came of one request: a log-likelihood, or a text.
-struct RequestAnswer {
-  double loglikelihood = 0;
-  bool is_greedy = false;
-  std::string text = {};
 };
 
 // One document, behind one filter.
@@ -65,9 +59,11 @@ struct TaskResult {
   double seconds = 0;
 };
 
-// Errors name the task and document; NaN names the block of the model.
+// Errors name the task and document; NaN names the block of the model. What `journal` (may be null)
+// has is not computed again, what is computed goes there; the result is the same, to the last bit.
 Result<TaskResult> Evaluate(const EvaluatedModel& model, const Task& task,
-                            const EvalOptions& options, const Context& context);
+                            const EvalOptions& options, AnswerJournal* journal,
+                            const Context& context);
 
 // The scores of one document behind one filter, by the task's metrics.
 Result<DocumentScore> ScoreDocument(const Task& task, const DocumentPrompt& prompt,

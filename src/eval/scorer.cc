@@ -79,7 +79,6 @@ struct Scorer::State {
   std::span<const FedTokens> requests;
   PrefixTree tree;
   std::vector<Loglikelihood> results;
-  std::function<void(int64_t)> on_done;
 
   Batch batch;
   std::vector<size_t> row_work;  // which of the pass each row of the batch is of
@@ -95,11 +94,9 @@ int64_t Scorer::tokens_computed() const {
   return state_->tokens_computed;
 }
 
-Result<std::vector<Loglikelihood>> Scorer::Score(std::span<const FedTokens> requests,
-                                                 const std::function<void(int64_t)>& on_done) {
+Result<std::vector<Loglikelihood>> Scorer::Score(std::span<const FedTokens> requests) {
   State& state = *state_;
   state.requests = requests;
-  state.on_done = on_done;
   state.results.assign(requests.size(), {});
   std::vector<std::span<const TokenId>> sequences;
   for (const FedTokens& request : requests) {
@@ -154,14 +151,9 @@ Status Scorer::State::RunPass(std::span<const Work> pass) {
     OCTAVO_RETURN_IF_ERROR(ScoreRows(pass));
   }
   std::vector<Work> children;
-  int64_t done = 0;
   for (size_t i = 0; i < pass.size(); ++i) {
-    const PrefixNode& node = *pass[i].node;
-    for (int64_t place = node.first; place < node.last; ++place)
-      done += std::ssize(Request(place).tokens) == node.end ? 1 : 0;
-    for (const PrefixNode& child : node.children) children.push_back({&child, &states[i]});
+    for (const PrefixNode& child : pass[i].node->children) children.push_back({&child, &states[i]});
   }
-  if (on_done) on_done(done);
   return RunAll(std::move(children));
 }
 

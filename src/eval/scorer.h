@@ -2,7 +2,6 @@
 // computed once.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -34,10 +33,8 @@ class Scorer {
   ~Scorer();
 
   // In the order of the requests; each has at most as many tokens as the model has positions.
-  // `on_done` is told how many requests are done besides those it was told of before.
   // InvalidArgument names the block whose outputs are not finite.
-  Result<std::vector<Loglikelihood>> Score(std::span<const FedTokens> requests,
-                                           const std::function<void(int64_t)>& on_done);
+  Result<std::vector<Loglikelihood>> Score(std::span<const FedTokens> requests);
   // Tokens that ran through the model so far: fewer than were asked for where beginnings are
   // shared.
   int64_t tokens_computed() const;

@@ -22,8 +22,9 @@ class Stories {
                                    options, context_.context)
                      .value()) {}
 
-  Result<TaskResult> Run(const Task& task, const EvalOptions& options = {}) {
-    return Evaluate(subject_->evaluated(), task, options, context_.context);
+  Result<TaskResult> Run(const Task& task, const EvalOptions& options = {},
+                         AnswerJournal* journal = nullptr) {
+    return Evaluate(subject_->evaluated(), task, options, journal, context_.context);
   }
   const EvalSubject& subject() const { return *subject_; }
 
