@@ -23,12 +23,12 @@ struct PromptOptions {
 // What is asked about one document.
 struct DocumentPrompt {
   int64_t doc_id = 0;  // index into the task's documents
-  Value target;        // an index into the choices, or a text
-  std::string context;
+  Value target = {};   // an index into the choices, or a text
+  std::string context = {};
   // Multiple choice: each choice with what stands in front of it; log-likelihood: the target.
   // Rolling (the context is the text to be scored) and generation have none.
-  std::vector<std::string> continuations;
-  std::vector<std::string> choices;  // as the document has them
+  std::vector<std::string> continuations = {};
+  std::vector<std::string> choices = {};  // as the document has them
 };
 
 // Of the first `limit` documents; the examples of each depend on how many were before it.
