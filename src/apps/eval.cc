@@ -17,6 +17,7 @@
 #include "eval/eval_report.h"
 #include "eval/eval_subject.h"
 #include "eval/evaluate.h"
+#include "eval/task_file.h"
 #include "eval/task_list.h"
 #include "io/sha256.h"
 
@@ -29,6 +30,7 @@ using Clock = std::chrono::system_clock;
 struct Options {
   std::string model;
   std::vector<std::string> tasks;
+  std::vector<std::string> task_files;
   std::string data;
   std::optional<int64_t> num_fewshot;
   std::optional<double> limit;
@@ -206,7 +208,15 @@ Status Run(Options& options, const Context& context) {
   }
   if (options.log_samples && options.output.empty())
     return InvalidArgument("--log-samples needs --output-path, the folder to write them to");
-  OCTAVO_ASSIGN_OR_RETURN(TaskSelection selection, SelectTasks(options.tasks, options.num_fewshot));
+  if (options.tasks.empty() && options.task_files.empty())
+    return InvalidArgument("there is no task: give --tasks (list: all there are) or --task-file");
+  std::vector<TaskDefinition> own;
+  for (const std::string& path : options.task_files) {
+    OCTAVO_ASSIGN_OR_RETURN(TaskDefinition task, ReadTaskFile(path));
+    own.push_back(std::move(task));
+  }
+  OCTAVO_ASSIGN_OR_RETURN(TaskSelection selection,
+                          SelectTasks(options.tasks, options.num_fewshot, own));
   for (Task& task : selection.tasks) {
     OCTAVO_RETURN_IF_ERROR(task.ReadData(options.data));
   }
@@ -251,7 +261,11 @@ CommandBody Add(CLI::App& app) {
   app.add_option("model", options->model, "The checkpoint folder")->required();
   app.add_option("--tasks", options->tasks, "Tasks and groups, separated by commas; list: all")
       ->delimiter(',')
-      ->required();
+      ->allow_extra_args(false);
+  app.add_option("--task-file", options->task_files,
+                 "A task of your own in lm-eval's YAML (may be repeated): the plain kinds, with "
+                 "Jinja templates")
+      ->allow_extra_args(false);
   app.add_option("--data", options->data, "The folder of the tasks' data files")
       ->capture_default_str();
   app.add_option("--num-fewshot", options->num_fewshot,

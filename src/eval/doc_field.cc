@@ -67,7 +67,8 @@ Result<Value> DocField::Of(const Value& doc) const {
   const std::string& text = state_->config.as_string();
   if (const Value* column = doc.Find(text)) return *column;
   if (!state_->compiled) return InvalidArgument(fmt::format("there is no column \"{}\"", text));
-  OCTAVO_ASSIGN_OR_RETURN(jinja::Rendered rendered, state_->compiled->Render(doc, std::tm{}));
+  OCTAVO_ASSIGN_OR_RETURN(jinja::Rendered rendered,
+                          state_->compiled->Render(doc, std::tm{}, {.print_undefined = false}));
   if (state_->is_json) return ParseJson(rendered.text, text);
   return Value(std::move(rendered.text));
 }

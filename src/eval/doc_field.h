@@ -20,7 +20,7 @@ class DocField {
   DocField& operator=(DocField&&) noexcept;
   ~DocField();
 
-  // A column that a document lacks is empty text to a template.
+  // InvalidArgument where a template prints a column that the document lacks.
   Result<Value> Of(const Value& doc) const;
 
  private:

@@ -309,7 +309,8 @@ Result<DocumentScore> ScoreDocument(const Task& task, const DocumentPrompt& prom
                                             : Value(answers.front().is_greedy ? 1 : 0);
         break;
       case TaskKind::kRolling:
-        value = RollingMetric(metric, answers.front().loglikelihood, task.CountsOf(doc));
+        value = RollingMetric(metric, answers.front().loglikelihood,
+                              task.CountsOf(doc, prompt.context));
         break;
       case TaskKind::kGenerate: {
         const std::string target =

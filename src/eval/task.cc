@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/yaml.h"
 #include "eval/task_data.h"
+#include "eval/wikitext_page.h"
 
 namespace octavo {
 
@@ -249,9 +250,9 @@ Result<Value> Task::TargetOf(const Value& doc) const {
   return target;
 }
 
-TaskDefinition::Counts Task::CountsOf(const Value& doc) const {
-  OCTAVO_CHECK(definition_.counts != nullptr) << name();
-  return definition_.counts(doc);
+TaskDefinition::Counts Task::CountsOf(const Value& doc, const std::string& target) const {
+  if (definition_.counts != nullptr) return definition_.counts(doc);
+  return {CountWords(target), std::ssize(target)};
 }
 
 Value Task::ConfigJson() const {

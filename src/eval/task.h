@@ -64,8 +64,8 @@ class Task {
   Result<std::string> TextOf(const Value& doc) const;
   Result<std::vector<std::string>> ChoicesOf(const Value& doc) const;
   Result<Value> TargetOf(const Value& doc) const;
-  // Words and bytes that a perplexity is taken over.
-  TaskDefinition::Counts CountsOf(const Value& doc) const;
+  // Words and bytes that a perplexity is taken over: of the target, unless the task says otherwise.
+  TaskDefinition::Counts CountsOf(const Value& doc, const std::string& target) const;
 
   // As lm-eval writes it to its results file.
   Value ConfigJson() const;

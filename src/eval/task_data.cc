@@ -49,6 +49,13 @@ Result<std::filesystem::path> FindSplit(const TaskDefinition& task,
                                         const std::filesystem::path& folder,
                                         const std::string& split) {
   std::vector<std::string> names;
+  for (const auto& [of, file] : task.data_files) {
+    if (of != split) continue;
+    for (const std::filesystem::path& found : {std::filesystem::path(file), folder / file}) {
+      if (std::filesystem::is_regular_file(found)) return found;
+    }
+    names.push_back(file);
+  }
   for (const std::string& pattern : task.files) {
     const std::string name = InSplit(pattern, split);
     // Packed files are read as they are.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -21,6 +22,8 @@ struct TaskDefinition {
   // Files of a split under the data folder, the first that is there is taken; "{split}" stands for
   // the split's name.
   std::vector<std::string> files;
+  // A split and its file, before those: as they are, or below the data folder.
+  std::vector<std::pair<std::string, std::string>> data_files;
   // What a row must have once it is converted.
   std::vector<std::string> columns;
   std::string origin;  // where the files come from, for people

@@ -34,6 +34,15 @@ class Selector {
  public:
   explicit Selector(std::optional<int64_t> num_fewshot) : num_fewshot_(num_fewshot) {}
 
+  Status AddOwn(const TaskDefinition& task) {
+    if (FindNamed<TaskDefinition>(definitions_, task.name) != nullptr ||
+        FindNamed<TaskGroup>(groups_, task.name) != nullptr)
+      return AlreadyExists(
+          fmt::format("there is a task \"{}\" already; give yours another name", task.name));
+    definitions_.push_back(task);
+    return Add(task.name);
+  }
+
   Status Add(const std::string& name) {
     if (const TaskGroup* group = FindNamed<TaskGroup>(groups_, name)) {
       if (FindNamed<TaskGroup>(selection_.groups, name) != nullptr) return OkStatus();
@@ -96,8 +105,12 @@ std::vector<TaskGroup> AllGroups() {
 }
 
 Result<TaskSelection> SelectTasks(std::span<const std::string> names,
-                                  std::optional<int64_t> num_fewshot) {
+                                  std::optional<int64_t> num_fewshot,
+                                  std::span<const TaskDefinition> own) {
   Selector selector(num_fewshot);
+  for (const TaskDefinition& task : own) {
+    OCTAVO_RETURN_IF_ERROR(selector.AddOwn(task));
+  }
   for (const std::string& name : names) {
     OCTAVO_RETURN_IF_ERROR(selector.Add(name));
   }

@@ -21,9 +21,12 @@ struct TaskSelection {
   std::vector<Task> tasks;
   std::vector<TaskGroup> groups;
 };
-// NotFound for a name that is neither a task nor a group, with the nearest.
+// `own` are tasks besides those of the list, all of which are taken, too, first. NotFound for a
+// name that is neither a task nor a group, with the nearest; AlreadyExists for an own task of such
+// a name.
 Result<TaskSelection> SelectTasks(std::span<const std::string> names,
-                                  std::optional<int64_t> num_fewshot);
+                                  std::optional<int64_t> num_fewshot,
+                                  std::span<const TaskDefinition> own = {});
 
 // The tasks under a group, through its groups. `groups` holds them all.
 std::vector<std::string> TasksOfGroup(const TaskGroup& group, std::span<const TaskGroup> groups);

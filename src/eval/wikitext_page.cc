@@ -90,7 +90,7 @@ std::string DetokenizeWikitext(std::string_view page) {
   return text;
 }
 
-int64_t CountWikitextWords(std::string_view page) {
+int64_t CountWords(std::string_view page) {
   int64_t words = 1;
   bool in_space = false;
   for (size_t at = 0; at < page.size();) {

@@ -17,6 +17,6 @@ std::vector<std::string> SplitWikitextPages(std::string_view text);
 std::string DetokenizeWikitext(std::string_view page);
 
 // Pieces of a split at white space: blanks at the start and at the end count one more each.
-int64_t CountWikitextWords(std::string_view page);
+int64_t CountWords(std::string_view page);
 
 }  // namespace octavo

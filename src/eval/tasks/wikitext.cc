@@ -41,7 +41,7 @@ Result<Value> Target(const Value& doc) {
 // Of the page as it is in the file.
 TaskDefinition::Counts Counts(const Value& doc) {
   const std::string& page = doc.Find("page")->as_string();
-  return {CountWikitextWords(page), static_cast<int64_t>(page.size())};
+  return {CountWords(page), static_cast<int64_t>(page.size())};
 }
 
 std::vector<Value> Pages(std::string_view text) {

@@ -134,6 +134,8 @@ Result<Flow> Interpreter::ExecuteKind(const Statement& statement, const ScopePtr
 
 Result<Flow> Interpreter::ExecutePrint(const Statement& statement, const ScopePtr& scope) {
   OCTAVO_ASSIGN_OR_RETURN(const Value value, Evaluate(*statement.expressions[0], scope));
+  if (value.is_undefined() && !runtime_.limits().print_undefined)
+    return InvalidArgument(value.undefined_reason());
   OCTAVO_ASSIGN_OR_RETURN(const std::string text, ToText(runtime_, value));
   const bool escape = runtime_.autoescape && !value.is_markup();
   OCTAVO_RETURN_IF_ERROR(Write(escape ? EscapeHtml(text) : text));

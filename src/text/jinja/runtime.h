@@ -20,6 +20,8 @@ struct Limits {
   int64_t max_bytes = int64_t{512} << 20;  // of all values made, whether they live or not
   int64_t max_output_bytes = int64_t{64} << 20;
   int max_depth = 400;  // nodes open at once; a macro call takes about seven
+  // Whether what is undefined prints as nothing; else it is an error (Jinja's StrictUndefined).
+  bool print_undefined = true;
 };
 
 class Runtime {

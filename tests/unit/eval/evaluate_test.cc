@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
 
 #include "eval/eval_report.h"
 #include "unit/eval/eval_data.h"
@@ -140,6 +143,37 @@ TEST(Evaluate, AnswersAreThoseOfLmEval) {
     const size_t filter = row.Find("filter")->as_string() == "strict-match" ? 0 : 1;
     EXPECT_EQ(result->scores[filter][doc].filtered[0], row.Find("filtered")->as_string());
   }
+}
+
+// A copy of stories260k with NaN in one tensor.
+void WriteDamagedStories(const std::filesystem::path& folder, const std::string& tensor) {
+  const auto source = std::filesystem::path(OCTAVO_SOURCE_DIR) / "data/stories260k";
+  for (const auto& entry : std::filesystem::directory_iterator(source))
+    std::filesystem::copy_file(entry.path(), folder / entry.path().filename());
+  std::string bytes = ReadFile(source / "model.safetensors").value();
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  const Value json = ParseJson(bytes.substr(sizeof(header), header), "header").value();
+  const Value& offsets = *json.Find(tensor)->Find("data_offsets");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto begin = static_cast<size_t>(offsets.as_array()[0].as_int());
+  std::memcpy(bytes.data() + sizeof(header) + header + begin, &nan, sizeof(nan));
+  std::filesystem::remove(folder / "model.safetensors");
+  ASSERT_OK(WriteFileAtomically(folder / "model.safetensors", bytes));
+}
+
+TEST(Evaluate, NanNamesTheBlockItComesFrom) {
+  const testing::TemporaryFolder folder;
+  WriteDamagedStories(folder.path(), "model.layers.3.mlp.down_proj.weight");
+  const testing::TestContext context;
+  const auto subject = EvalSubject::Load(folder.path(), {}, context.context);
+  ASSERT_OK(subject);
+  Task task = MakeTask("hellaswag");
+  ASSERT_OK(task.ReadData(TestData("eval/docs")));
+  const Status status =
+      Evaluate((*subject)->evaluated(), task, {.limit = 1}, nullptr, context.context).status();
+  EXPECT_NE(status.message().find("task hellaswag: model.layers.3 computes NaN"), std::string::npos)
+      << status.message();
 }
 
 TEST(Evaluate, TruncationIsCountedAndTooLongIsRefused) {

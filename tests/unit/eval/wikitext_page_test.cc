@@ -13,7 +13,7 @@ TEST(WikitextPage, DetokenizesAndCountsAsLmEvalDoes) {
   for (const Value& row : testing::ReadEvalRows("wikitext/detokenizer.jsonl")) {
     const std::string& page = row.Find("page")->as_string();
     EXPECT_EQ(DetokenizeWikitext(page), row.Find("detokenized")->as_string());
-    EXPECT_EQ(CountWikitextWords(page), row.Find("words")->as_int()) << page;
+    EXPECT_EQ(CountWords(page), row.Find("words")->as_int()) << page;
   }
 }
 
@@ -21,7 +21,7 @@ TEST(WikitextPage, AWholePage) {
   const Value row = testing::ReadEvalRows("wikitext/pages.jsonl").front();
   const std::string& page = row.Find("page")->as_string();
   EXPECT_EQ(Sha256OfText(DetokenizeWikitext(page)), row.Find("detokenized_sha256")->as_string());
-  EXPECT_EQ(CountWikitextWords(page), row.Find("words")->as_int());
+  EXPECT_EQ(CountWords(page), row.Find("words")->as_int());
 }
 
 TEST(WikitextPage, TheFileIsCutAtLevelOneHeadings) {
@@ -33,9 +33,9 @@ TEST(WikitextPage, TheFileIsCutAtLevelOneHeadings) {
 }
 
 TEST(WikitextPage, BlanksAtTheEndsCount) {
-  EXPECT_EQ(CountWikitextWords(""), 1);
-  EXPECT_EQ(CountWikitextWords("a b"), 2);
-  EXPECT_EQ(CountWikitextWords(" a\n\tb "), 4);
+  EXPECT_EQ(CountWords(""), 1);
+  EXPECT_EQ(CountWords("a b"), 2);
+  EXPECT_EQ(CountWords(" a\n\tb "), 4);
 }
 
 }  // namespace
