@@ -35,7 +35,10 @@ struct Options {
   std::optional<int64_t> num_fewshot;
   std::optional<double> limit;
   SubjectOptions subject;
-  bool multiturn = true;
+  bool turns = false;  // the default, said
+  bool one_turn = false;
+  bool add_bos = false;
+  bool no_bos = false;
   EvalOptions eval;
   std::string output;
   bool log_samples = false;
@@ -98,7 +101,7 @@ std::string Fingerprint(const Options& options, const std::vector<Task>& tasks) 
   asked.Set("add_bos", subject.add_bos ? Value(*subject.add_bos) : Value());
   asked.Set("max_length", subject.max_length);
   asked.Set("chat_template", subject.apply_chat_template);
-  asked.Set("multiturn", options.multiturn);
+  asked.Set("multiturn", !options.one_turn);
   asked.Set("system", options.eval.prompts.system_instruction);
   asked.Set("seed", static_cast<int64_t>(options.eval.prompts.fewshot_seed));
   return Sha256OfText(WriteJson(asked)).substr(0, 16);
@@ -157,7 +160,7 @@ Result<std::vector<TaskResult>> RunTasks(const Options& options, const EvalSubje
                                          const Context& context) {
   EvalOptions eval = options.eval;
   eval.prompts.chat_template = subject.chat_template();
-  eval.prompts.fewshot_as_multiturn = options.multiturn;
+  eval.prompts.fewshot_as_multiturn = !options.one_turn;
   std::vector<TaskResult> results;
   for (const Task& task : tasks) {
     eval.limit = LimitOf(task, options.limit);
@@ -181,7 +184,7 @@ EvalRunInfo DescribeRun(const Options& options, const EvalSubject& subject, Cloc
   EvalRunInfo info = subject.Describe();
   info.limit = options.limit;
   info.system_instruction = options.eval.prompts.system_instruction;
-  if (subject.chat_template() != nullptr) info.fewshot_as_multiturn = options.multiturn;
+  if (subject.chat_template() != nullptr) info.fewshot_as_multiturn = !options.one_turn;
   info.batch_size = options.eval.batch_size;
   info.bootstrap_iterations = options.eval.bootstrap_iterations;
   info.fewshot_seed = options.eval.prompts.fewshot_seed;
@@ -202,6 +205,7 @@ std::string HeadLine(const EvalRunInfo& info, const Options& options) {
 
 Status Run(Options& options, const Context& context) {
   const auto start = Clock::now();
+  if (options.add_bos || options.no_bos) options.subject.add_bos = options.add_bos;
   if (options.tasks == std::vector<std::string>{"list"}) {
     Print(TaskNames());
     return OkStatus();
@@ -276,13 +280,15 @@ CommandBody Add(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--apply-chat-template", options->subject.apply_chat_template,
                "Put prompts into the model's chat template");
-  app.add_flag("--fewshot-as-multiturn,!--no-fewshot-as-multiturn", options->multiturn,
-               "With a chat template: examples as turns of their own (the default), or all in one "
-               "turn");
+  auto* turns = app.add_flag("--fewshot-as-multiturn", options->turns,
+                             "With a chat template: examples as turns of their own (the default)");
+  app.add_flag("--no-fewshot-as-multiturn", options->one_turn, "Examples all in one turn")
+      ->excludes(turns);
   app.add_option("--system-instruction", options->eval.prompts.system_instruction,
                  "Text in front of every prompt, or its system turn");
-  app.add_flag("--add-bos-token,!--no-add-bos-token", options->subject.add_bos,
-               "Put BOS in front of every text, or do not; by default as the tokenizer does");
+  auto* bos = app.add_flag("--add-bos-token", options->add_bos,
+                           "Put BOS in front of every text; by default as the tokenizer does");
+  app.add_flag("--no-add-bos-token", options->no_bos, "Put none there")->excludes(bos);
   app.add_option("--max-length", options->subject.max_length,
                  "Tokens the model sees at once; by default all its positions")
       ->check(CLI::PositiveNumber);

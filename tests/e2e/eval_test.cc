@@ -52,6 +52,21 @@ TEST(EvalCommand, JsonOnStdout) {
   EXPECT_EQ(json.Find("n-shot")->Find("arc_challenge")->as_int(), 1);
 }
 
+// stories260k's tokenizer adds BOS, and its scores differ without.
+TEST(EvalCommand, BosIsTheTokenizersUnlessAsked) {
+  const auto accuracy = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {"eval",   kStories, "--tasks", "arc_challenge",
+                                          "--data", kData,    "--json"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Outcome outcome = RunOctavo(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.json().Find("results")->Find("arc_challenge")->Find("acc,none")->as_double();
+  };
+  EXPECT_EQ(accuracy({}), 0.17);
+  EXPECT_EQ(accuracy({"--add-bos-token"}), 0.17);
+  EXPECT_EQ(accuracy({"--no-add-bos-token"}), 0.16);
+}
+
 TEST(EvalCommand, BadInputIsNamed) {
   const auto fails = [](std::vector<std::string> arguments, const std::string& message) {
     arguments.insert(arguments.begin(), {"eval", kStories});
