@@ -90,7 +90,9 @@ TEST(TokenizerRegex, ExplosionIsRefused) {
   const Regex regex = Regex::Compile("(?:a+)+$").value();
   Regex::Searcher searcher(regex);
   std::vector<ByteRange> matches;
-  const Status status = searcher.FindAll(std::string(40, 'a') + "!", matches);
+  std::string text(40, 'a');
+  text += '!';
+  const Status status = searcher.FindAll(text, matches);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("cannot be matched"), std::string::npos) << status.message();
 }
