@@ -250,18 +250,21 @@ TEST(Recipe, FromFlags) {
   EXPECT_FALSE(MakeRecipe({.smoothquant = 1.5}, NullLogger()).ok());
 }
 
-// What calibrates anyway searches for the scales of few bits; a recipe's own words are its own.
-TEST(Recipe, FlagsWeighTheErrorsOfFewBits) {
-  const auto observer = [](const Recipe& recipe) {
+// A recipe's own words are its own.
+TEST(Recipe, FlagsSearchForTheScalesOfFewBits) {
+  const auto observer = [](const RecipeFlags& flags) {
+    const Recipe recipe = MakeRecipe(flags, NullLogger()).value();
     return recipe.modifiers.back()->quantization()->config_groups[0].second.weights->observer;
   };
-  for (const char* scheme : {"W4A16", "W4A16_ASYM", "W4A8", "W2A16"})
-    EXPECT_EQ(observer(MakeRecipe({.scheme = scheme}, NullLogger()).value()), "imatrix_mse");
-  const auto awq = MakeRecipe({.scheme = "W4A16", .gptq = false, .awq = true}, NullLogger());
-  EXPECT_EQ(observer(*awq), "imatrix_mse");
-  for (const RecipeFlags& flags : {RecipeFlags{.scheme = "W4A16", .gptq = false},
-                                   RecipeFlags{.scheme = "W8A8"}, RecipeFlags{.scheme = "NVFP4"}})
-    EXPECT_NE(observer(MakeRecipe(flags, NullLogger()).value()), "imatrix_mse") << flags.scheme;
+  for (const char* scheme : {"W4A16", "W4A16_ASYM", "W4A8", "W2A16"}) {
+    EXPECT_EQ(observer({.scheme = scheme}), "imatrix_mse");
+    EXPECT_EQ(observer({.scheme = scheme, .gptq = false, .awq = true}), "imatrix_mse");
+    EXPECT_EQ(observer({.scheme = scheme, .gptq = false}), "mse");
+  }
+  for (const char* scheme : {"W8A8", "W8A16", "NVFP4", "FP8"}) {
+    EXPECT_NE(observer({.scheme = scheme}), "imatrix_mse") << scheme;
+    EXPECT_NE(observer({.scheme = scheme, .gptq = false}), "mse") << scheme;
+  }
 }
 
 std::string AliasBomb() {
