@@ -101,7 +101,8 @@ TEST(TokenizerRegex, LongBacktrackingFindsItsWay) {
   const Regex regex = Regex::Compile("(?:a|b)+c|.").value();
   Regex::Searcher searcher(regex);
   std::vector<ByteRange> matches;
-  const std::string text = std::string(200'000, 'a') + "c";
+  std::string text(200'000, 'a');
+  text += 'c';
   ASSERT_TRUE(searcher.FindAll(text, matches).ok());
   ASSERT_EQ(matches.size(), 1u);
   EXPECT_EQ(matches[0].end, text.size());
