@@ -183,13 +183,13 @@ Result<std::string_view> FrontMatter(std::string_view text, std::string_view wha
   return text.substr(kOpen.size(), end + 1 - kOpen.size());
 }
 
-// Few bits lose much less by scales that are searched for (docs/results.md): errors weighed by the
-// inputs they meet, which calibration knows, or alike where there is none. Null: the preset's.
-const char* ObserverForFewBits(const RecipeFlags& flags, const QuantizationScheme& scheme) {
-  if (!scheme.weights || scheme.weights->type != QuantizationType::kInt ||
-      scheme.weights->num_bits > 4)
-    return nullptr;
-  return flags.gptq || flags.awq ? "imatrix_mse" : "mse";
+// Few bits lose much less by scales that are searched for, errors weighed by the inputs they meet
+// (docs/results.md). Calibration knows those inputs; rounding to nearest is for those who want to
+// be done in seconds.
+bool SearchesForScales(const RecipeFlags& flags, const QuantizationScheme& scheme) {
+  const bool calibrates = flags.gptq || flags.awq;
+  return calibrates && scheme.weights && scheme.weights->type == QuantizationType::kInt &&
+         scheme.weights->num_bits <= 4;
 }
 
 // One scale for the keys and one for the values of a layer.
@@ -224,8 +224,8 @@ Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
   Value quantization;
   quantization.Set("ignore", Value::Array(flags.ignore.begin(), flags.ignore.end()));
   OCTAVO_ASSIGN_OR_RETURN(QuantizationScheme scheme, PresetScheme(flags.scheme, {"Linear"}));
-  const char* observer = ObserverForFewBits(flags, scheme);
-  if (observer != nullptr) scheme.weights->observer = observer;
+  const bool searches = SearchesForScales(flags, scheme);
+  if (searches) scheme.weights->observer = "imatrix_mse";
   if (flags.group_size) {
     if (!scheme.weights || scheme.weights->strategy != Strategy::kGroup ||
         scheme.weights->scale_dtype)
@@ -233,7 +233,7 @@ Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
           "the weights of {} have no group size to choose; leave --group-size out", flags.scheme));
     scheme.weights->group_size = flags.group_size;
   }
-  if (flags.group_size || observer != nullptr) {
+  if (flags.group_size || searches) {
     Value groups;
     groups.Set("group_0", ToValue(scheme));
     quantization.Set("config_groups", std::move(groups));
