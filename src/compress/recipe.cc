@@ -59,7 +59,7 @@ class Reader {
                                          where, stage.type_name(), kGroupSuffix));
     for (const auto& [key, value] : stage.as_object()) {
       if (key == kRunType) {
-        OCTAVO_RETURN_IF_ERROR(CheckRunType(value, where + "." + key));
+        OCTAVO_RETURN_IF_ERROR(CheckRunType(value, fmt::format("{}.{}", where, key)));
         continue;
       }
       if (!key.ends_with(kGroupSuffix))
@@ -67,7 +67,7 @@ class Reader {
             fmt::format("{}: unknown key \"{}\"; groups of modifiers end in "
                         "\"{}\"",
                         where, key, kGroupSuffix));
-      OCTAVO_RETURN_IF_ERROR(ReadGroup(key, value, where + "." + key));
+      OCTAVO_RETURN_IF_ERROR(ReadGroup(key, value, fmt::format("{}.{}", where, key)));
     }
     return OkStatus();
   }
