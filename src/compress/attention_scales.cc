@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compress/calibration.h"
 #include "tensor/convert.h"
 #include "tensor/small_floats.h"
 
@@ -126,15 +127,10 @@ Result<AttentionObserver> AttentionObserver::Make(const Block& block, const Mode
 
 Status AttentionObserver::Observe(const AttentionRows& rows, std::span<const int32_t> sequence) {
   const Rows* all[] = {&rows.keys, &rows.values, &rows.queries};
-  for (auto begin = sequence.begin(); begin != sequence.end();) {
-    const auto end = std::find_if(begin, sequence.end(), [&](int32_t s) { return s != *begin; });
-    for (size_t i = 0; i < observers_.size(); ++i) {
-      const Rows& x = *all[i];
-      const Status status = observers_[i].Observe(
-          {x.data + (begin - sequence.begin()) * x.stride, end - begin, x.k, x.stride});
-      if (!status.ok()) return status.Annotate(module_);
-    }
-    begin = end;
+  for (size_t i = 0; i < observers_.size(); ++i) {
+    OCTAVO_RETURN_IF_ERROR(ForEachSample(*all[i], sequence, [&](const Rows& sample) {
+                             return observers_[i].Observe(sample);
+                           }).Annotate(module_));
   }
   return OkStatus();
 }

@@ -1,9 +1,8 @@
 #include "compress/pipeline.h"
 
-#include <fmt/format.h>
-
 #include "base/usage.h"
 #include "compress/calibration_data.h"
+#include "compress/check_rotation.h"
 #include "compress/estimate.h"
 #include "compress/journal.h"
 #include "compress/output.h"
@@ -11,7 +10,6 @@
 #include "compress/quantize_blocks.h"
 #include "compress/request.h"
 #include "compress/resume.h"
-#include "compress/rotation_error.h"
 #include "compress/run.h"
 #include "io/checkpoint_writer.h"
 #include "io/work_folder.h"
@@ -82,22 +80,6 @@ Status Make(const Run& run, const Context& context) {
   return Save(run, &writer, context);
 }
 
-// A rotation that does not leave the model what it was is a mistake of the recipe's
-// transform_config or mappings; better noticed now than in the output.
-Status CheckRotation(const QuantizeOptions& options, LoadedModel* rotated, const Context& context) {
-  // Storing as bf16 what stays unquantized costs about 1e-2; what does not cancel costs all.
-  constexpr double kLargestError = 5e-2;
-  const Context quiet{.pool = context.pool, .isa = context.isa, .cancelled = context.cancelled};
-  OCTAVO_ASSIGN_OR_RETURN(const auto original, LoadModel(options.model, kSourceOptions, quiet));
-  OCTAVO_ASSIGN_OR_RETURN(const double error, RotationError(original.get(), rotated, quiet));
-  context.log.Info(fmt::format("rotated, the model computes what it did within {:.1e}", error));
-  if (error <= kLargestError) return OkStatus();
-  return InvalidArgument(
-      fmt::format("{}: after the recipe's rotations the largest logit is off by {:.2g} of itself, "
-                  "so they do not cancel; leave transform_config and mappings out",
-                  options.model.string(), error));
-}
-
 }  // namespace
 
 Result<QuantizationReport> Quantize(const QuantizeOptions& options, const Recipe& recipe,
@@ -128,7 +110,7 @@ Result<QuantizationReport> Quantize(const QuantizeOptions& options, const Recipe
   Status status = CheckOutput(folder->out(), options.force);
   if (status.ok() && journal.done().empty()) status = CheckDiskSpace(options.out, estimate);
   if (status.ok() && journal.done().empty() && plan.rotates())
-    status = CheckRotation(options, source.get(), context);
+    status = CheckRotation(options.model, kSourceOptions, source.get(), context);
   if (status.ok()) {
     status = Make({.options = options,
                    .recipe = recipe,

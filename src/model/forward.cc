@@ -234,17 +234,13 @@ void Forward::RoundQueries(const octavo::Block& block, int64_t rows, float* quer
   const bool is_float =
       block.query_quantization->input_activations->type == QuantizationType::kFloat;
   const int64_t width = model_.spec.q_size() / std::ssize(block.query_scales);
-  std::vector<float> rounded(static_cast<size_t>(rows * width));
-  std::vector<float> scales(static_cast<size_t>(rows));
   for (const float scale : block.query_scales) {
-    RoundRows(queries, stride, rows, width,
-              {.to = is_float ? RoundTo::kE4M3 : RoundTo::kInt,
-               .bits = 8,
-               .scale_from = RowScale::kFixed,
-               .scale = scale},
-              rounded.data(), scales.data(), context_.isa, context_.pool);
-    for (int64_t row = 0; row < rows; ++row)
-      std::copy_n(rounded.data() + row * width, width, queries + row * stride);
+    RoundRowsInPlace(queries, stride, rows, width,
+                     {.to = is_float ? RoundTo::kE4M3 : RoundTo::kInt,
+                      .bits = 8,
+                      .scale_from = RowScale::kFixed,
+                      .scale = scale},
+                     context_.isa, context_.pool);
     queries += width;
   }
 }

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "compress/check_rotation.h"
 #include "compress/fold_rotations.h"
 #include "compress/plan.h"
-#include "compress/rotation_error.h"
 #include "golden/quantize_fixture.h"
 #include "io/checkpoint_writer.h"
 #include "quant/scheme.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "kernels/quantize_rows/kernels.h"
 #include "kernels/round_rows/kernels.h"
@@ -116,6 +117,14 @@ void RoundRows(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRound
                                 scale.zero_point, values + at);
                  }
                });
+}
+
+void RoundRowsInPlace(float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,
+                      Isa isa, ThreadPool& pool) {
+  std::vector<float> values(static_cast<size_t>(m * k));
+  std::vector<float> scales(static_cast<size_t>(m * rounding.groups(k)));
+  RoundRows(x, ldx, m, k, rounding, values.data(), scales.data(), isa, pool);
+  for (int64_t i = 0; i < m; ++i) std::copy_n(values.data() + i * k, k, x + i * ldx);
 }
 
 void RoundRowsToInt8(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,

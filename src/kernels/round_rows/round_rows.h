@@ -45,6 +45,10 @@ struct RowRounding {
 void RoundRows(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,
                float* values, float* scales, Isa isa, ThreadPool& pool);
 
+// The same over x itself, ldx floats from row to row.
+void RoundRowsInPlace(float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,
+                      Isa isa, ThreadPool& pool);
+
 // The same as codes [m, k], for kInt without zero points (kLargest, kHalfSpan, kFixed with zero
 // point 0). Where values would be NaN, codes are 0 and the scale is NaN. Exactness class: exact.
 void RoundRowsToInt8(const float* x, int64_t ldx, int64_t m, int64_t k, const RowRounding& rounding,

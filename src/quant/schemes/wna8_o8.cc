@@ -96,17 +96,10 @@ class OutputRoundedLinear : public PreparedLinear {
   void Multiply(const QuantizedRows& rows, float* y, int64_t stride,
                 const Context& context) const override {
     linear_->Multiply(rows, y, stride, context);
-    const int64_t m = rows.source.m;
-    std::vector<float> rounded;
-    std::vector<float> scales(static_cast<size_t>(m));
     for (const OutputRange& output : outputs_) {
-      if (output.rounding) {
-        rounded.resize(static_cast<size_t>(m * output.n));
-        RoundRows(y, stride, m, output.n, *output.rounding, rounded.data(), scales.data(),
-                  context.isa, context.pool);
-        for (int64_t i = 0; i < m; ++i)
-          std::copy_n(rounded.data() + i * output.n, output.n, y + i * stride);
-      }
+      if (output.rounding)
+        RoundRowsInPlace(y, stride, rows.source.m, output.n, *output.rounding, context.isa,
+                         context.pool);
       y += output.n;
     }
   }
