@@ -40,6 +40,7 @@ struct Options {
   bool add_bos = false;
   bool no_bos = false;
   EvalOptions eval;
+  std::string batch_size = "auto";
   std::string output;
   bool log_samples = false;
   bool json = false;
@@ -200,12 +201,39 @@ std::string HeadLine(const EvalRunInfo& info, const Options& options) {
   return fmt::format("octavo ({}), limit: {}, num_fewshot: {}, batch_size: {}\n", info.model,
                      options.limit ? PythonFloat(*options.limit) : "None",
                      options.num_fewshot ? std::to_string(*options.num_fewshot) : "None",
-                     info.batch_size);
+                     info.batch_size ? std::to_string(*info.batch_size) : "auto");
+}
+
+// What is not scored is nothing but its samples.
+Status AskForSamples(const std::vector<Task>& tasks, Options* options) {
+  for (const Task& task : tasks) {
+    if (task.is_scored()) continue;
+    options->log_samples = true;
+    if (options->output.empty()) {
+      return InvalidArgument(
+          fmt::format("{} is not scored: that takes running what the model writes. Its answers go "
+                      "to files, for "
+                      "a runner of yours: give --output-path, the folder for them",
+                      task.name()));
+    }
+  }
+  return OkStatus();
+}
+
+void WarnOfUnscored(const std::vector<Task>& tasks, const Context& context) {
+  for (const Task& task : tasks) {
+    if (task.is_scored()) continue;
+    context.log.Warning(fmt::format(
+        "{}: answers only, 999 is no score. Each line of its samples file has a program: "
+        "filtered_resps[0][0], then target. Run them where they can do no harm",
+        task.name()));
+  }
 }
 
 Status Run(Options& options, const Context& context) {
   const auto start = Clock::now();
   if (options.add_bos || options.no_bos) options.subject.add_bos = options.add_bos;
+  if (options.batch_size != "auto") options.eval.batch_size = std::stoll(options.batch_size);
   if (options.tasks == std::vector<std::string>{"list"}) {
     Print(TaskNames());
     return OkStatus();
@@ -221,6 +249,7 @@ Status Run(Options& options, const Context& context) {
   }
   OCTAVO_ASSIGN_OR_RETURN(TaskSelection selection,
                           SelectTasks(options.tasks, options.num_fewshot, own));
+  OCTAVO_RETURN_IF_ERROR(AskForSamples(selection.tasks, &options));
   for (Task& task : selection.tasks) {
     OCTAVO_RETURN_IF_ERROR(task.ReadData(options.data));
   }
@@ -234,6 +263,7 @@ Status Run(Options& options, const Context& context) {
   const Value json =
       ResultsJson(info, selection.tasks, results, selection.groups, options.log_samples);
   OCTAVO_RETURN_IF_ERROR(output.WriteResults(json, context));
+  WarnOfUnscored(selection.tasks, context);
   if (options.json) {
     Print(WriteJson(json, {.indent = 2}) + "\n");
     return OkStatus();
@@ -258,7 +288,7 @@ CommandBody Add(CLI::App& app) {
       "  octavo eval model --tasks list                     (tasks, and where their data come "
       "from)\n\n"
       "Data are read from files: DIR/<task>/<split>.jsonl, or as the releases name theirs; a file "
-      "that is\nmissing is named with its source. For Parquet: tools/fetch-data convert.\n"
+      "that is\nmissing is named with its source. tools/fetch-data lists them and converts Parquet.\n"
       "acc and exact_match are shares of right answers; Stderr is the standard error of the "
       "figure: two figures\ncloser than about twice that may differ by chance.");
   auto options = std::make_shared<Options>();
@@ -292,8 +322,9 @@ CommandBody Add(CLI::App& app) {
   app.add_option("--max-length", options->subject.max_length,
                  "Tokens the model sees at once; by default all its positions")
       ->check(CLI::PositiveNumber);
-  app.add_option("--batch-size", options->eval.batch_size, "Answers to generate side by side")
-      ->check(CLI::Range(1, 1024))
+  app.add_option("--batch-size", options->batch_size,
+                 "Answers to generate side by side; auto: as many as free memory holds, at most 32")
+      ->check(CLI::IsMember({"auto"}) | CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--bootstrap-iters", options->eval.bootstrap_iterations,
                  "Resamples for standard errors that have no formula; 0: no standard errors")

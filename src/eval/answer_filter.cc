@@ -23,7 +23,7 @@ bool IsTrue(const Value& value) {
 
 }  // namespace
 
-Result<AnswerFilter> AnswerFilter::FromConfig(const Value& config) {
+Result<AnswerFilter> AnswerFilter::FromConfig(const Value& config, bool has_custom) {
   OCTAVO_ASSIGN_OR_RETURN(std::string filter_name, config.RequireString("name"));
   AnswerFilter filter(std::move(filter_name));
   const Value* functions = config.Find("filter");
@@ -32,6 +32,10 @@ Result<AnswerFilter> AnswerFilter::FromConfig(const Value& config) {
   for (const Value& function : functions->as_array()) {
     OCTAVO_ASSIGN_OR_RETURN(const std::string name, function.RequireString("function"));
     if (name == "take_first") continue;  // there is one answer
+    if (name == "custom" && has_custom) {
+      filter.is_custom_ = true;
+      continue;
+    }
     if (name != "regex") {
       return Unsupported(
           fmt::format("filter \"{}\": the function \"{}\" is not implemented; regex and "

@@ -13,16 +13,19 @@
 
 namespace octavo {
 
-// A pipeline of "filter_list": a regex, of whose matches one is chosen, or nothing but take_first.
+// A pipeline of "filter_list": a regex, of whose matches one is chosen, nothing but take_first, or
+// a function of the task's own.
 class AnswerFilter {
  public:
   // An entry {"name": ..., "filter": [{"function": "regex", ...}, {"function": "take_first"}]}.
-  // Unsupported names a function that is not implemented.
-  static Result<AnswerFilter> FromConfig(const Value& config);
+  // Unsupported names a function that is not implemented; "custom" is where the task has one.
+  static Result<AnswerFilter> FromConfig(const Value& config, bool has_custom = false);
   // The filter "none", which keeps the answer as it is.
   static AnswerFilter None() { return AnswerFilter("none"); }
 
   const std::string& name() const { return name_; }
+  // What it keeps is the task's to say, and is a list of one answer.
+  bool is_custom() const { return is_custom_; }
   // Of the chosen match the first group that is not empty, stripped; the fallback without a match.
   Result<std::string> Apply(std::string_view answer) const;
 
@@ -35,6 +38,7 @@ class AnswerFilter {
   explicit AnswerFilter(std::string name) : name_(std::move(name)) {}
 
   std::string name_;
+  bool is_custom_ = false;
   std::vector<Step> steps_;
 };
 

@@ -116,7 +116,7 @@ Value HashOrNull(const std::string& text) {
   return text.empty() ? Value() : Value(Sha256OfText(text));
 }
 
-Value ConfigJson(const EvalRunInfo& info) {
+Value ConfigJson(const EvalRunInfo& info, std::span<const TaskResult> results) {
   Value arguments = Value::MakeObject();
   arguments.Set("pretrained", info.model);
   for (const auto& [key, value] : info.model_arguments.as_object()) arguments.Set(key, value);
@@ -127,8 +127,12 @@ Value ConfigJson(const EvalRunInfo& info) {
   config.Set("model_dtype", info.dtype);
   config.Set("model_revision", "main");
   config.Set("model_sha", "");
-  config.Set("batch_size", std::to_string(info.batch_size));
-  config.Set("batch_sizes", Value::MakeArray());
+  config.Set("batch_size", info.batch_size ? std::to_string(*info.batch_size) : "auto");
+  Value sizes = Value::MakeArray();
+  for (const TaskResult& result : results) {
+    if (!info.batch_size && result.batch_size > 0) sizes.as_array().emplace_back(result.batch_size);
+  }
+  config.Set("batch_sizes", std::move(sizes));
   config.Set("device", "cpu");
   config.Set("use_cache", nullptr);
   config.Set("limit", info.limit ? Value(*info.limit) : Value());
@@ -227,7 +231,7 @@ Value ResultsJson(const EvalRunInfo& info, std::span<const Task> tasks,
              return metrics;
            }));
   json.Set("n-samples", std::move(samples));
-  json.Set("config", ConfigJson(info));
+  json.Set("config", ConfigJson(info, results));
   json.Set("git_hash", nullptr);
   json.Set("date", info.start_time);
   json.Set("pretty_env_info", info.environment);

@@ -27,7 +27,7 @@ struct EvalRunInfo {
   std::string system_instruction;
   std::optional<bool> fewshot_as_multiturn;  // with a chat template
   std::string chat_template;                 // its source; empty: none was applied
-  int64_t batch_size = 0;
+  std::optional<int64_t> batch_size;         // nothing: by memory
   int64_t bootstrap_iterations = 0;
   uint64_t fewshot_seed = 0;
   double start_time = 0;  // seconds since 1970

@@ -23,18 +23,18 @@ Value LoglikelihoodTexts(const RequestAnswer& answer) {
 
 Value Arguments(const Task& task, const DocumentPrompt& prompt) {
   Value arguments = Value::MakeObject();
-  const auto add = [&](const Value* second) {
+  const auto add = [&](const std::string& context, const Value* second) {
     Value argument = Value::MakeObject();
-    argument.Set("arg_0", prompt.context);
+    argument.Set("arg_0", context);
     if (second != nullptr) argument.Set("arg_1", *second);
     arguments.Set(fmt::format("gen_args_{}", arguments.as_object().size()), std::move(argument));
   };
-  for (const std::string& continuation : prompt.continuations) {
-    const Value second = continuation;
-    add(&second);
+  for (size_t i = 0; i < prompt.continuations.size(); ++i) {
+    const Value second = prompt.continuations[i];
+    add(prompt.ContextOf(i), &second);
   }
-  if (task.kind() == TaskKind::kGenerate) add(&task.generation());
-  if (task.kind() == TaskKind::kRolling) add(nullptr);
+  if (task.kind() == TaskKind::kGenerate) add(prompt.context, &task.generation());
+  if (task.kind() == TaskKind::kRolling) add(prompt.context, nullptr);
   return arguments;
 }
 
@@ -84,6 +84,7 @@ std::string SamplesJsonLines(const Task& task, const TaskResult& result) {
       sample.Set("resps", std::move(each));
       Value filtered = responses;
       if (!score.filtered.empty()) filtered = Value::Array{score.filtered.front()};
+      if (task.filters()[filter].is_custom()) filtered = Value::Array{std::move(filtered)};
       sample.Set("filtered_resps", std::move(filtered));
       sample.Set("filter", task.filters()[filter].name());
       Value names = Value::MakeArray();

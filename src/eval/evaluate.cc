@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "eval/answers.h"
+#include "eval/batch_size.h"
 #include "eval/scorer.h"
 #include "eval/statistics.h"
 #include "text/unicode.h"
@@ -19,6 +20,8 @@ constexpr int64_t kDefaultNewTokens = 256;
 // Documents that are scored together; articles fill passes by themselves.
 constexpr size_t kScoredDocuments = 64;
 constexpr size_t kRollingDocuments = 4;
+// What lm-eval writes as the figure of what is not scored.
+constexpr double kBypass = 999;
 
 class TaskRun {
  public:
@@ -71,8 +74,9 @@ class TaskRun {
   Status EncodePairs() {
     for (const DocumentPrompt& prompt : result_.prompts) {
       fed_.emplace_back();
-      for (const std::string& continuation : prompt.continuations) {
-        const auto request = model_.encoder.EncodePair(prompt.context, continuation);
+      for (size_t i = 0; i < prompt.continuations.size(); ++i) {
+        const auto request =
+            model_.encoder.EncodePair(prompt.ContextOf(i), prompt.continuations[i]);
         const Status status = request.ok() ? AddFed(*request) : request.status();
         if (!status.ok()) return InDocument(status, prompt.doc_id);
       }
@@ -173,6 +177,25 @@ class TaskRun {
     return generate;
   }
 
+  // As asked, or by memory; which is told, as it is what the machine has, not what was asked for.
+  int64_t BatchSize(const std::vector<std::vector<TokenId>>& prompts, int64_t new_tokens) const {
+    if (options_.batch_size) return *options_.batch_size;
+    int64_t longest = 1;
+    for (const std::vector<TokenId>& prompt : prompts)
+      longest = std::max(longest, std::ssize(prompt));
+    const int64_t each = AnswerBytes(model_.model, longest + new_tokens);
+    const std::optional<int64_t> free = options_.free_memory();
+    const int64_t size =
+        std::min(BatchSizeFor(each, free), std::max<int64_t>(1, std::ssize(prompts)));
+    constexpr double kMega = 1e6;
+    context_.log.Info(
+        fmt::format("{}: {} answers at a time; each takes up to {:.0f} MB, {}", task_.name(), size,
+                    static_cast<double>(each) / kMega,
+                    free ? fmt::format("{:.0f} MB are free", static_cast<double>(*free) / kMega)
+                         : std::string("free memory is not known")));
+    return size;
+  }
+
   Status RunGenerations() {
     const auto generate = ReadGeneration();
     if (!generate.ok()) return generate.status().Annotate("task " + task_.name());
@@ -192,6 +215,7 @@ class TaskRun {
       }
       prompts.push_back(std::move(tokens).value());
     }
+    result_.batch_size = BatchSize(prompts, generate->max_tokens);
     context_.progress.Start(task_.name(), std::ssize(prompts));
     std::vector<size_t> wanted;
     for (size_t doc = 0; doc < prompts.size(); ++doc) {
@@ -200,7 +224,7 @@ class TaskRun {
     context_.progress.Advance(std::ssize(prompts) - std::ssize(wanted));
     const Status status =
         GenerateAnswers(model_.model, model_.tokenizer, prompts, wanted, *generate,
-                        options_.batch_size, context_, [&](size_t doc, std::string text) {
+                        result_.batch_size, context_, [&](size_t doc, std::string text) {
                           context_.progress.Advance(1);
                           result_.answers[doc] = {{.text = std::move(text)}};
                           return Keep(doc);
@@ -227,6 +251,10 @@ class TaskRun {
   MetricFigure Aggregate(const TaskMetric& metric, const std::string& filter, size_t index,
                          const std::vector<DocumentScore>& scores) const {
     MetricFigure figure{metric.name, filter, 0, std::nullopt};
+    if (metric.aggregation == "bypass") {
+      figure.value = kBypass;
+      return figure;
+    }
     std::vector<double> values;
     std::vector<WeightedLoglikelihood> weighted;
     for (const DocumentScore& score : scores) {
@@ -275,9 +303,9 @@ Value MultipleChoiceMetric(const TaskMetric& metric, const DocumentPrompt& promp
   }
   const int64_t best = Best(scores);
   // An answer that is a text is one of the choices.
-  const bool right = prompt.target.is_string()
-                         ? prompt.choices[static_cast<size_t>(best)] == prompt.target.as_string()
-                         : prompt.target == Value(best);
+  const bool right = prompt.answer.is_string()
+                         ? prompt.choices[static_cast<size_t>(best)] == prompt.answer.as_string()
+                         : prompt.answer == Value(best);
   return right ? 1.0 : 0.0;
 }
 
@@ -293,11 +321,11 @@ Result<DocumentScore> ScoreDocument(const Task& task, const DocumentPrompt& prom
                                     const std::vector<RequestAnswer>& answers,
                                     const AnswerFilter& filter) {
   DocumentScore score;
+  const Value& doc = task.documents()[static_cast<size_t>(prompt.doc_id)];
   if (task.kind() == TaskKind::kGenerate) {
-    OCTAVO_ASSIGN_OR_RETURN(std::string kept, filter.Apply(answers.front().text));
+    OCTAVO_ASSIGN_OR_RETURN(std::string kept, task.Filter(filter, doc, answers.front().text));
     score.filtered.push_back(std::move(kept));
   }
-  const Value& doc = task.documents()[static_cast<size_t>(prompt.doc_id)];
   for (const TaskMetric& metric : task.metrics()) {
     Value value;
     switch (task.kind()) {
@@ -313,6 +341,7 @@ Result<DocumentScore> ScoreDocument(const Task& task, const DocumentPrompt& prom
                               task.CountsOf(doc, prompt.context));
         break;
       case TaskKind::kGenerate: {
+        if (!metric.exact_match) break;  // nothing is compared
         const std::string target =
             prompt.target.is_string() ? prompt.target.as_string() : WriteJson(prompt.target);
         OCTAVO_ASSIGN_OR_RETURN(const bool equal,

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/context.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/value.h"
 #include "eval/answer_journal.h"
@@ -31,8 +33,11 @@ struct EvaluatedModel {
 
 struct EvalOptions {
   PromptOptions prompts = {};
-  int64_t limit = 0;        // documents of each task; 0: all
-  int64_t batch_size = 16;  // answers that are generated together
+  int64_t limit = 0;  // documents of each task; 0: all
+  // Answers that are generated together; nothing: as many as `free_memory` holds.
+  std::optional<int64_t> batch_size = std::nullopt;
+  // Bytes, asked when a task begins; nothing: not known.
+  std::function<std::optional<int64_t>()> free_memory = [] { return FreeMemory(); };
   int64_t bootstrap_iterations = 100'000;
 };
 
@@ -56,6 +61,7 @@ struct TaskResult {
   std::vector<std::vector<DocumentScore>> scores;   // of each filter, of each document
   std::vector<MetricFigure> figures;                // of each filter, of each metric
   int64_t truncated = 0;                            // requests of which the model saw only the end
+  int64_t batch_size = 0;                           // answers generated together; 0: none were
   double seconds = 0;
 };
 

@@ -92,21 +92,51 @@ class PromptBuilder {
       OCTAVO_ASSIGN_OR_RETURN(prompt.context, AnswerText(prompt.target, {}));
       return prompt;
     }
-    OCTAVO_ASSIGN_OR_RETURN(prompt.context, Context(doc));
+    OCTAVO_ASSIGN_OR_RETURN(Messages messages, Beginning(doc));
+    OCTAVO_ASSIGN_OR_RETURN(const Value question, task_.TextOf(doc));
+    prompt.answer = question.is_int() ? question : prompt.target;
+    if (question.is_int()) {
+      OCTAVO_RETURN_IF_ERROR(FollowChoices(std::move(messages), &prompt));
+      return prompt;
+    }
+    OCTAVO_ASSIGN_OR_RETURN(prompt.context, Ask(std::move(messages), question.as_string()));
     if (task_.kind() == TaskKind::kLoglikelihood) {
       OCTAVO_ASSIGN_OR_RETURN(std::string answer, AnswerText(prompt.target, {}));
       prompt.continuations.push_back(std::move(answer));
     }
     if (task_.kind() == TaskKind::kMultipleChoice) {
-      const bool chat = options_.chat_template != nullptr;
       for (const std::string& choice : prompt.choices)
-        prompt.continuations.push_back((chat ? "" : task_.target_delimiter()) + choice);
+        prompt.continuations.push_back(Delimiter() + choice);
     }
     return prompt;
   }
 
  private:
-  Result<std::string> Context(const Value& doc) {
+  // In front of a continuation that is a choice.
+  std::string Delimiter() const {
+    return options_.chat_template != nullptr ? "" : task_.target_delimiter();
+  }
+
+  Result<std::string> Ask(Messages messages, std::string question) const {
+    messages.push_back({"user", std::move(question), ""});
+    return Render(messages, options_);
+  }
+
+  // The choices are the questions, and the target is what follows each of them.
+  Status FollowChoices(const Messages& messages, DocumentPrompt* prompt) const {
+    OCTAVO_ASSIGN_OR_RETURN(const std::string target, AnswerText(prompt->target, {}));
+    for (const std::string& choice : prompt->choices) {
+      OCTAVO_ASSIGN_OR_RETURN(std::string context, Ask(messages, choice));
+      prompt->contexts.push_back(std::move(context));
+      prompt->continuations.push_back(Delimiter() + target);
+    }
+    if (prompt->contexts.empty()) return InvalidArgument("there are no choices");
+    prompt->context = prompt->contexts.front();
+    return OkStatus();
+  }
+
+  // What stands in front of the question: system turn and examples.
+  Result<Messages> Beginning(const Value& doc) {
     Messages messages;
     const std::string system =
         Join(options_.system_instruction, task_.description(), task_.fewshot_delimiter());
@@ -115,14 +145,13 @@ class PromptBuilder {
     for (const Value* example : examples) {
       OCTAVO_RETURN_IF_ERROR(AddExample(*example, &messages));
     }
-    OCTAVO_ASSIGN_OR_RETURN(std::string question, task_.TextOf(doc));
-    messages.push_back({"user", std::move(question), ""});
-    return Render(messages, options_);
+    return messages;
   }
 
   Status AddExample(const Value& example, Messages* messages) const {
-    OCTAVO_ASSIGN_OR_RETURN(std::string question, task_.TextOf(example));
+    OCTAVO_ASSIGN_OR_RETURN(const Value text, task_.TextOf(example));
     OCTAVO_ASSIGN_OR_RETURN(const std::vector<std::string> choices, task_.ChoicesOf(example));
+    OCTAVO_ASSIGN_OR_RETURN(std::string question, AnswerText(text, choices));
     OCTAVO_ASSIGN_OR_RETURN(const Value target, task_.TargetOf(example));
     OCTAVO_ASSIGN_OR_RETURN(std::string answer, AnswerText(target, choices));
     const bool answered = !answer.empty();

@@ -24,11 +24,18 @@ struct PromptOptions {
 struct DocumentPrompt {
   int64_t doc_id = 0;  // index into the task's documents
   Value target = {};   // an index into the choices, or a text
+  Value answer = {};   // the right choice: the target, or where that follows each choice, the index
   std::string context = {};
+  // Where the choices are the questions: the context of each continuation; the first is `context`.
+  std::vector<std::string> contexts = {};
   // Multiple choice: each choice with what stands in front of it; log-likelihood: the target.
   // Rolling (the context is the text to be scored) and generation have none.
   std::vector<std::string> continuations = {};
   std::vector<std::string> choices = {};  // as the document has them
+
+  const std::string& ContextOf(size_t continuation) const {
+    return contexts.empty() ? context : contexts[continuation];
+  }
 };
 
 // Of the first `limit` documents; the examples of each depend on how many were before it.

@@ -40,7 +40,8 @@ constexpr std::array kMetrics = {
     KnownMetric{"word_perplexity", TaskKind::kRolling, "weighted_perplexity", false},
     KnownMetric{"byte_perplexity", TaskKind::kRolling, "weighted_perplexity", false},
     KnownMetric{"bits_per_byte", TaskKind::kRolling, "bits_per_byte", false},
-    KnownMetric{"exact_match", TaskKind::kGenerate, "mean", true}};
+    KnownMetric{"exact_match", TaskKind::kGenerate, "mean", true},
+    KnownMetric{"bypass", TaskKind::kGenerate, "bypass", true}};
 
 // A member, or null.
 Value Member(const Value& object, std::string_view key) {
@@ -72,7 +73,7 @@ Result<TaskMetric> ReadMetric(const Value& config, TaskKind kind) {
   }
   OCTAVO_ASSIGN_OR_RETURN(metric.higher_is_better,
                           config.GetBool("higher_is_better", metric.higher_is_better));
-  if (kind == TaskKind::kGenerate) {
+  if (name == "exact_match") {
     OCTAVO_ASSIGN_OR_RETURN(metric.exact_match, ExactMatch::FromConfig(config));
   }
   return metric;
@@ -104,13 +105,16 @@ Status Task::ReadConfig() {
   OCTAVO_ASSIGN_OR_RETURN(description_, config_.GetString("description", ""));
   OCTAVO_ASSIGN_OR_RETURN(target_delimiter_, config_.GetString("target_delimiter", " "));
   OCTAVO_ASSIGN_OR_RETURN(fewshot_delimiter_, config_.GetString("fewshot_delimiter", "\n\n"));
-  OCTAVO_ASSIGN_OR_RETURN(text_, DocField::Text(Member(config_, "doc_to_text")));
+  if (definition_.text == nullptr) {
+    OCTAVO_ASSIGN_OR_RETURN(text_, DocField::Text(Member(config_, "doc_to_text")));
+  }
   if (definition_.target == nullptr) {
     OCTAVO_ASSIGN_OR_RETURN(target_, DocField::Text(Member(config_, "doc_to_target")));
   }
-  if (const Value choices = Member(config_, "doc_to_choice"); !choices.is_null()) {
+  const Value choices = Member(config_, "doc_to_choice");
+  if (definition_.choices == nullptr && !choices.is_null()) {
     OCTAVO_ASSIGN_OR_RETURN(choices_, DocField::List(choices));
-  } else if (kind_ == TaskKind::kMultipleChoice) {
+  } else if (definition_.choices == nullptr && kind_ == TaskKind::kMultipleChoice) {
     return InvalidArgument("multiple_choice needs doc_to_choice");
   }
   generation_ = Member(config_, "generation_kwargs");
@@ -128,7 +132,9 @@ Status Task::ReadMetrics() {
   }
   if (const Value filters = Member(config_, "filter_list"); filters.is_array()) {
     for (const Value& config : filters.as_array()) {
-      OCTAVO_ASSIGN_OR_RETURN(AnswerFilter filter, AnswerFilter::FromConfig(config));
+      OCTAVO_ASSIGN_OR_RETURN(
+          AnswerFilter filter,
+          AnswerFilter::FromConfig(config, definition_.custom_filter != nullptr));
       filters_.push_back(std::move(filter));
     }
   }
@@ -221,13 +227,20 @@ Status Task::SetExamples(std::vector<Value> rows) {
   return status;
 }
 
-Result<std::string> Task::TextOf(const Value& doc) const {
-  OCTAVO_ASSIGN_OR_RETURN(const Value text, text_->Of(doc));
-  if (text.is_string()) return text.as_string();
-  return InvalidArgument(fmt::format("doc_to_text gives {}, expected a text", text.type_name()));
+Result<Value> Task::TextOf(const Value& doc) const {
+  if (definition_.text != nullptr) return definition_.text(doc);
+  OCTAVO_ASSIGN_OR_RETURN(Value text, text_->Of(doc));
+  if (text.is_int() && choices_) return text;
+  if (!text.is_string())
+    return InvalidArgument(fmt::format("doc_to_text gives {}, expected a text", text.type_name()));
+  const bool is_column = doc.Find(Member(config_, "doc_to_text").as_string()) != nullptr;
+  if (choices_ && !is_column && IsDigits(text.as_string()))
+    return Value(static_cast<int64_t>(std::stoll(text.as_string())));
+  return text;
 }
 
 Result<std::vector<std::string>> Task::ChoicesOf(const Value& doc) const {
+  if (definition_.choices != nullptr) return definition_.choices(doc);
   std::vector<std::string> choices;
   if (!choices_) return choices;
   OCTAVO_ASSIGN_OR_RETURN(const Value list, choices_->Of(doc));
@@ -248,6 +261,17 @@ Result<Value> Task::TargetOf(const Value& doc) const {
   if (choices_ && target.is_string() && IsDigits(target.as_string()))
     return Value(static_cast<int64_t>(std::stoll(target.as_string())));
   return target;
+}
+
+Result<std::string> Task::Filter(const AnswerFilter& filter, const Value& doc,
+                                 const std::string& answer) const {
+  if (filter.is_custom()) return definition_.custom_filter(doc, answer);
+  return filter.Apply(answer);
+}
+
+bool Task::is_scored() const {
+  return std::any_of(metrics_.begin(), metrics_.end(),
+                     [](const TaskMetric& metric) { return metric.aggregation != "bypass"; });
 }
 
 TaskDefinition::Counts Task::CountsOf(const Value& doc, const std::string& target) const {
@@ -275,7 +299,7 @@ Value Task::ConfigJson() const {
     copy(key);
   copy_or("doc_to_text", "");
   copy_or("doc_to_target", "");
-  json.Set("unsafe_code", false);
+  copy_or("unsafe_code", false);
   copy("doc_to_choice");
   copy("process_results");
   json.Set("description", description_);

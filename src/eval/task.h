@@ -19,7 +19,8 @@ enum class TaskKind : uint8_t { kMultipleChoice, kLoglikelihood, kRolling, kGene
 
 struct TaskMetric {
   std::string name;
-  std::string aggregation;  // "mean", "perplexity", "weighted_perplexity" or "bits_per_byte"
+  // "mean", "perplexity", "weighted_perplexity", "bits_per_byte" or "bypass", which is no figure.
+  std::string aggregation;
   bool higher_is_better;
   std::optional<ExactMatch> exact_match;
 };
@@ -60,10 +61,16 @@ class Task {
   bool keeps_document_out() const { return keeps_document_out_; }
 
   // Of a document: the question; the choices (an empty list where there are none); the answer, an
-  // index into the choices or a text.
-  Result<std::string> TextOf(const Value& doc) const;
+  // index into the choices or a text. A question that is an index is that of the right choice: then
+  // the choices are the questions, and the answer is what follows each of them (winogrande).
+  Result<Value> TextOf(const Value& doc) const;
   Result<std::vector<std::string>> ChoicesOf(const Value& doc) const;
   Result<Value> TargetOf(const Value& doc) const;
+  // What a filter keeps of an answer to a document.
+  Result<std::string> Filter(const AnswerFilter& filter, const Value& doc,
+                             const std::string& answer) const;
+  // False: answers are only written down ("bypass").
+  bool is_scored() const;
   // Words and bytes that a perplexity is taken over: of the target, unless the task says otherwise.
   TaskDefinition::Counts CountsOf(const Value& doc, const std::string& target) const;
 

@@ -20,10 +20,13 @@ struct TaskDefinition {
   std::string config;
 
   // Files of a split under the data folder, the first that is there is taken; "{split}" stands for
-  // the split's name.
+  // the split's name, or what releases call it: Test; validation, val, valid, dev, Dev; Train.
   std::vector<std::string> files;
   // A split and its file, before those: as they are, or below the data folder.
   std::vector<std::pair<std::string, std::string>> data_files;
+  // What is in place of ".jsonl" in the name of a file of answers, one a line, that a release keeps
+  // beside the rows; they become the column "label". Empty: there is none.
+  std::string label_suffix;
   // What a row must have once it is converted.
   std::vector<std::string> columns;
   std::string origin;  // where the files come from, for people
@@ -33,9 +36,13 @@ struct TaskDefinition {
   Result<Value> (*convert_row)(const TaskDefinition& task, Value row) = nullptr;
   // The rows of a file that is plain text (.raw, .txt).
   std::vector<Value> (*read_text)(std::string_view text) = nullptr;
-  // What lm-eval's YAML names a Python function for: "process_docs", "doc_to_target".
+  // What lm-eval's YAML names a Python function for: "process_docs", "doc_to_text",
+  // "doc_to_choice", "doc_to_target"; "filter_fn" of a filter "custom".
   Result<Value> (*process_doc)(Value doc) = nullptr;
+  Result<Value> (*text)(const Value& doc) = nullptr;
+  Result<std::vector<std::string>> (*choices)(const Value& doc) = nullptr;
   Result<Value> (*target)(const Value& doc) = nullptr;
+  Result<std::string> (*custom_filter)(const Value& doc, std::string answer) = nullptr;
   // Of "process_results": the number that a log-likelihood is divided by.
   struct Counts {
     int64_t words;

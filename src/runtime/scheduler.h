@@ -36,6 +36,9 @@ struct Request {
 // computes a row the same way however many there are.
 class Scheduler {
  public:
+  // Rows of a pass over running sequences: more of them at once are no faster.
+  static constexpr int64_t kDecodeRows = 32;
+
   using RequestId = int64_t;
   struct Finished {
     RequestId id;
@@ -58,8 +61,7 @@ class Scheduler {
   std::vector<Finished> Step();
 
  private:
-  // Rows of a pass over running sequences, and of a piece of a prompt.
-  static constexpr int64_t kDecodeRows = 32;
+  // Rows of a piece of a prompt.
   static constexpr int64_t kPromptRows = 512;
 
   struct Running;

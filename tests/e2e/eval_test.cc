@@ -77,6 +77,7 @@ TEST(EvalCommand, BadInputIsNamed) {
   fails({"--tasks", "gms8k"}, "did you mean \"gsm8k\"?");
   fails({"--tasks", "gsm8k", "--data", kData}, "gsm8k/test.jsonl");
   fails({"--tasks", "hellaswag", "--log-samples"}, "--output-path");
+  fails({"--tasks", "humaneval", "--data", kData}, "give --output-path");
   fails({"--tasks", "hellaswag", "--data", kData, "--max-length", "9999"}, "512 positions");
   fails({"--tasks", "hellaswag", "--data", kData, "--apply-chat-template"}, "chat_template");
   EXPECT_EQ(RunOctavo({"eval", kStories, "--tasks", "hellaswag", "--limit", "-1"}).exit_code, 2);

@@ -1,6 +1,9 @@
-// arc_challenge: science questions of schools, with three to five choices.
+// arc_easy, arc_challenge: science questions of schools, with three to five choices.
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "eval/release_rows.h"
 #include "eval/task_definition.h"
 
 namespace octavo {
@@ -33,50 +36,28 @@ constexpr char kConfig[] = R"json({
   }
 })json";
 
-// The release nests {"stem", "choices": [{"text", "label"}]} in "question".
 Result<Value> FromRelease(const TaskDefinition& /*task*/, Value row) {
-  const Value* question = row.Find("question");
-  const Value* stem = question != nullptr ? question->Find("stem") : nullptr;
-  const Value* choices = question != nullptr ? question->Find("choices") : nullptr;
-  if (stem == nullptr || choices == nullptr || !choices->is_array()) return row;
-  Value texts = Value::MakeArray();
-  Value labels = Value::MakeArray();
-  for (const Value& choice : choices->as_array()) {
-    OCTAVO_ASSIGN_OR_RETURN(std::string text, choice.RequireString("text"));
-    OCTAVO_ASSIGN_OR_RETURN(std::string label, choice.RequireString("label"));
-    texts.as_array().emplace_back(std::move(text));
-    labels.as_array().emplace_back(std::move(label));
-  }
-  Value lists = Value::MakeObject();
-  lists.Set("text", std::move(texts));
-  lists.Set("label", std::move(labels));
-  Value converted = Value::MakeObject();
-  for (const char* key : {"id", "question", "choices", "answerKey"}) {
-    const Value* member = row.Find(key);
-    if (std::string_view(key) == "question") {
-      converted.Set(key, *stem);
-    } else if (std::string_view(key) == "choices") {
-      converted.Set(key, lists);
-    } else if (member != nullptr) {
-      converted.Set(key, *member);
-    }
-  }
-  return converted;
+  return UnnestQuestion(std::move(row), "question");
 }
 
-// The release names its splits Train, Dev and Test.
-std::vector<TaskDefinition> Tasks() {
+TaskDefinition MakeTask(std::string name, const std::string& folder, const std::string& release) {
   TaskDefinition task;
-  task.name = "arc_challenge";
+  task.name = std::move(name);
   task.config = kConfig;
-  task.files = {"arc_challenge/{split}.jsonl", "ARC-Challenge/{split}.jsonl",
-                "arc-challenge/{split}.jsonl"};
+  task.files = {fmt::format("{}/{{split}}.jsonl", task.name),
+                fmt::format("{}/{{split}}.jsonl", release),
+                fmt::format("{}/{}-{{split}}.jsonl", release, release),
+                fmt::format("{}/{{split}}.jsonl", folder)};
   task.columns = {"question", "choices", "answerKey"};
-  task.origin =
-      "allenai/ai2_arc (ARC-Challenge), or the release's ARC-Challenge-Test.jsonl (Train, Dev) as "
-      "test.jsonl (train, validation)";
+  task.origin = fmt::format("allenai/ai2_arc ({}), or the release's {}-Test.jsonl (Train, Dev)",
+                            release, release);
   task.convert_row = FromRelease;
-  return {task};
+  return task;
+}
+
+std::vector<TaskDefinition> Tasks() {
+  return {MakeTask("arc_easy", "arc-easy", "ARC-Easy"),
+          MakeTask("arc_challenge", "arc-challenge", "ARC-Challenge")};
 }
 
 }  // namespace

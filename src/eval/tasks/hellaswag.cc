@@ -81,7 +81,7 @@ std::vector<TaskDefinition> Tasks() {
   task.files = {"hellaswag/{split}.jsonl", "hellaswag_{split}.jsonl",
                 "hellaswag/hellaswag_{split}.jsonl"};
   task.columns = {"activity_label", "ctx_a", "ctx_b", "endings", "label"};
-  task.origin = "the release's hellaswag_val.jsonl (as validation.jsonl) or Rowan/hellaswag";
+  task.origin = "the release's hellaswag_val.jsonl, or Rowan/hellaswag";
   task.process_doc = Process;
   return {task};
 }

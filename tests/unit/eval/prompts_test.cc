@@ -17,16 +17,9 @@ namespace {
 using testing::MakeTask;
 using testing::ReadEvalRows;
 using testing::ReadEvalText;
+using testing::Smollm2Template;
 using testing::SparsePool;
 using testing::TestData;
-
-ChatTemplate Smollm2Template() {
-  Value tokens = Value::MakeObject();
-  tokens.Set("bos_token", "<|im_start|>");
-  tokens.Set("eos_token", "<|im_end|>");
-  return ChatTemplate::Compile(ReadFile(TestData("templates/smollm2.jinja")).value(), tokens)
-      .value();
-}
 
 TEST(Prompts, OfGsm8kInEveryVariant) {
   const ChatTemplate chat_template = Smollm2Template();

@@ -10,6 +10,7 @@
 #include "eval/eval_subject.h"
 #include "eval/task_list.h"
 #include "support/golden_files.h"
+#include "text/chat_template.h"
 #include "unit/eval/eval_data.h"
 
 namespace octavo::testing {
@@ -36,6 +37,14 @@ class Stories {
 inline Task MakeTask(const std::string& name, std::optional<int64_t> num_fewshot = std::nullopt) {
   const std::string names[] = {name};
   return std::move(SelectTasks(names, num_fewshot).value().tasks.front());
+}
+
+inline ChatTemplate Smollm2Template() {
+  Value tokens = Value::MakeObject();
+  tokens.Set("bos_token", "<|im_start|>");
+  tokens.Set("eos_token", "<|im_end|>");
+  return ChatTemplate::Compile(ReadFile(TestData("templates/smollm2.jinja")).value(), tokens)
+      .value();
 }
 
 // A pool of `size` rows of which only those that are drawn are at hand, {"index": ..., ...}.

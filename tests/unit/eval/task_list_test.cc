@@ -7,6 +7,7 @@
 
 #include "support/temporary_folder.h"
 #include "unit/eval/eval_data.h"
+#include "unit/eval/stories.h"
 
 namespace octavo {
 namespace {
@@ -26,7 +27,7 @@ TEST(TaskList, EveryTaskReadsItsConfiguration) {
     EXPECT_FALSE(definition.files.empty() || definition.columns.empty()) << definition.name;
     EXPECT_FALSE(definition.origin.empty()) << definition.name;
   }
-  EXPECT_EQ(names.size(), 63U);
+  EXPECT_EQ(names.size(), 69U);
 }
 
 TEST(TaskList, AGroupIsAllItsTasks) {
@@ -101,6 +102,57 @@ TEST(TaskData, RowsOfOtherReleasesAreConverted) {
   EXPECT_EQ(arc.TextOf(arc.documents()[0]).value(), "Question: Why?\nAnswer:");
   EXPECT_EQ(arc.ChoicesOf(arc.documents()[0]).value(), (std::vector<std::string>{"so", "no"}));
   EXPECT_EQ(arc.TargetOf(arc.documents()[0]).value(), Value(1));
+}
+
+// A row as each release has it: what becomes of it is what the Hugging Face export has.
+TEST(TaskData, ReleasesAreRead) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, std::string_view content) {
+    const auto path = folder.path() / name;
+    std::filesystem::create_directories(path.parent_path());
+    EXPECT_TRUE(WriteFileAtomically(path, content).ok());
+  };
+  const auto first = [&](const std::string& name) {
+    Task task = testing::MakeTask(name);
+    EXPECT_TRUE(task.ReadData(folder.path()).ok());
+    return std::pair(task.documents().at(0), task.TargetOf(task.documents().at(0)).value());
+  };
+  write("piqa/valid.jsonl", R"({"goal": "g", "sol1": "a", "sol2": "b"})");
+  write("piqa/valid-labels.lst", "1\n");
+  EXPECT_EQ(first("piqa").second, Value(1));
+  write("boolq/dev.jsonl", R"({"question": "q", "title": "T", "answer": true, "passage": "P."})");
+  EXPECT_EQ(first("boolq").first.Find("passage")->as_string(), "T -- P.");
+  EXPECT_EQ(first("boolq").second, Value(1));
+  std::filesystem::remove(folder.path() / "boolq/dev.jsonl");
+  write("boolq/validation.csv", "question,passage,label\nq,\"T -- P, so\",0\n");
+  EXPECT_EQ(first("boolq").second, Value(0));
+  write("winogrande_1.1/dev.jsonl",
+        R"({"qID": "x", "sentence": "A _ b.", "option1": "c", "option2": "d", "answer": "2"})");
+  EXPECT_EQ(first("winogrande").second, Value("b."));
+  write("OpenBookQA-V1-Sep2018/Data/Main/test.jsonl",
+        R"({"id": "x", "question": {"stem": "s", "choices": [{"text": "a", "label": "A"}, )"
+        R"({"text": "b", "label": "B"}]}, "answerKey": "B"})");
+  EXPECT_EQ(first("openbookqa").first.Find("question_stem")->as_string(), "s");
+  EXPECT_EQ(first("openbookqa").second, Value(1));
+  write("ARC-Easy/ARC-Easy-Test.jsonl",
+        R"({"id": "x", "question": {"stem": "s", "choices": [{"text": "a", "label": "1"}]}, )"
+        R"("answerKey": "1"})");
+  EXPECT_EQ(first("arc_easy").second, Value(0));
+  write("hellaswag/hellaswag_val.jsonl",
+        R"({"activity_label": "a", "ctx_a": "b", "ctx_b": "c", "endings": ["d"], "label": "0"})");
+  EXPECT_EQ(first("hellaswag").second, Value(0));
+}
+
+TEST(TaskData, AnswersThatDoNotFitAreNamed) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "piqa");
+  ASSERT_OK(WriteFileAtomically(folder.path() / "piqa/dev.jsonl",
+                                R"({"goal": "g", "sol1": "a", "sol2": "b"})"));
+  ASSERT_OK(WriteFileAtomically(folder.path() / "piqa/dev-labels.lst", "1\n0\n"));
+  Task task = testing::MakeTask("piqa");
+  EXPECT_NE(task.ReadData(folder.path()).message().find("has 1 rows"), std::string::npos);
+  ASSERT_OK(WriteFileAtomically(folder.path() / "piqa/dev-labels.lst", "-1\n"));
+  EXPECT_NE(task.ReadData(folder.path()).message().find("the label is -1"), std::string::npos);
 }
 
 }  // namespace
