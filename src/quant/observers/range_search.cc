@@ -1,7 +1,9 @@
 #include "quant/observers/range_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -12,35 +14,138 @@ namespace octavo {
 
 namespace {
 
-// |x| ^ norm. Squares and cubes, and the 2.4 of the defaults, would else be a call each.
-float Power(float x, float norm) {
-  return norm == 2 ? x * x : std::pow(std::fabs(x), norm);
+// |x| ^ norm in ways that vectorize, where a call of pow would not.
+struct Square {
+  float operator()(float x) const { return x * x; }
+};
+struct Cube {
+  float operator()(float x) const { return std::fabs(x) * (x * x); }
+};
+// 2 ^ (norm * log2 |x|) for norm <= kMost, relative error below 1e-5: enough to compare sums. Below
+// 2^-40 it is 0, from 2^40 on it stays.
+struct FastPower {
+  static constexpr float kMost = 3;
+  float norm;
+
+  float operator()(float x) const {
+    constexpr uint32_t kLeast = 0x2B800000U;
+    constexpr uint32_t kLargest = 0x53800000U;
+    uint32_t bits = std::bit_cast<uint32_t>(x) & 0x7FFFFFFFU;
+    bits = bits < kLargest ? bits : kLargest;
+    const uint32_t is_some = 0U - static_cast<uint32_t>(bits >= kLeast);
+    // log2: exponent and mantissa in [sqrt(1/2), sqrt(2)), the mantissa's by its series in
+    // z = (m - 1) / (m + 1), |z| <= 0.1716: the first term left out is 2 / (11 ln 2) z^11.
+    constexpr uint32_t kHalfRoot = 0x3F3504F3U;  // sqrt(1/2)
+    const uint32_t shifted = bits - kHalfRoot;
+    const auto exponent = static_cast<float>(static_cast<int32_t>(shifted) >> 23);
+    const float mantissa = std::bit_cast<float>((shifted & 0x007FFFFFU) + kHalfRoot);
+    const float z = (mantissa - 1) / (mantissa + 1);
+    const float zz = z * z;
+    const float series =
+        z * (2.88539008F +
+             zz * (0.961796694F + zz * (0.577078016F + zz * (0.412198583F + zz * 0.320598898F))));
+    const float power = norm * (exponent + series);
+    // 2 ^ power: whole part into the exponent, the rest, |r| <= 1/2, by its Taylor series.
+    const float whole = RoundToNearestEven(power);
+    const float r = (power - whole) * 0.693147181F;
+    const float rest =
+        1 + r * (1 + r * (0.5F + r * (1.0F / 6 + r * (1.0F / 24 + r * (1.0F / 120 + r / 720)))));
+    const auto scale = static_cast<uint32_t>(static_cast<int32_t>(whole) + 127) << 23;
+    const float result = rest * std::bit_cast<float>(scale);
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(result) & is_some);
+  }
+};
+struct AnyPower {
+  float norm;
+  float operator()(float x) const { return std::pow(std::fabs(x), norm); }
+};
+
+// Values of a row that share a scale.
+struct Run {
+  const float* values;
+  const float* importance;  // or null: all alike
+  int64_t count;
+  float scale;
+  float zero_point;
+};
+
+// The sum of importance * |rounded - value| ^ norm. The kind of codes and the norm are known when
+// compiling, and sums are apart from what is summed, or the loop would not vectorize.
+template <CodeSet::Kind kind, typename Norm>
+float ErrorOf(const CodeSet& codes, const Norm& norm, const Run& run) {
+  constexpr int64_t kPiece = 64;
+  constexpr int64_t kSums = 8;
+  const CodeSet set{.kind = kind, .min = codes.min, .max = codes.max};
+  float sums[kSums] = {};
+  for (int64_t begin = 0; begin < run.count; begin += kPiece) {
+    const int64_t count = std::min(kPiece, run.count - begin);
+    float errors[kPiece];
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = run.values[begin + i];
+      const float code = set.Round(value / run.scale + run.zero_point);
+      errors[i] = norm((code - run.zero_point) * run.scale - value);
+    }
+    if (run.importance != nullptr)
+      for (int64_t i = 0; i < count; ++i) errors[i] *= run.importance[begin + i];
+    for (int64_t i = count; i < kPiece; ++i) errors[i] = 0;
+    for (int64_t i = 0; i < kPiece; i += kSums) {
+      for (int64_t j = 0; j < kSums; ++j) sums[j] += errors[i + j];
+    }
+  }
+  float sum = 0;
+  for (const float part : sums) sum += part;
+  return sum;
 }
 
-// The sum of importance * |rounded - w| ^ norm over each unit.
-std::vector<double> Errors(const CodeSet& codes, const ScaleGrid& grid, std::span<const float> w,
-                           const ScaleAndZeroPoint& scales, float norm,
-                           std::span<const float> importance) {
+template <typename Norm>
+using ErrorFunction = float (*)(const CodeSet& codes, const Norm& norm, const Run& run);
+
+template <typename Norm>
+ErrorFunction<Norm> ErrorFunctionOf(CodeSet::Kind kind) {
+  switch (kind) {
+    case CodeSet::Kind::kInt:
+      return ErrorOf<CodeSet::Kind::kInt, Norm>;
+    case CodeSet::Kind::kE4M3:
+      return ErrorOf<CodeSet::Kind::kE4M3, Norm>;
+    case CodeSet::Kind::kE2M1:
+      return ErrorOf<CodeSet::Kind::kE2M1, Norm>;
+  }
+  return nullptr;
+}
+
+// The error of each unit.
+template <typename Norm>
+std::vector<double> ErrorsBy(const Norm& norm, const CodeSet& codes, const ScaleGrid& grid,
+                             std::span<const float> w, const ScaleAndZeroPoint& scales,
+                             std::span<const float> importance) {
+  const auto error = ErrorFunctionOf<Norm>(codes.kind);
   const std::span<const float> scale = scales.scale.data<float>();
   std::span<const int8_t> zero_points;
   if (!scales.zero_point.empty()) zero_points = scales.zero_point.data<int8_t>();
   std::vector<double> errors(scale.size(), 0.0);
   for (int64_t row = 0; row < grid.n; ++row) {
     for (int64_t begin = 0; begin < grid.k; begin += grid.unit_columns) {
-      const int64_t end = std::min(begin + grid.unit_columns, grid.k);
       const auto unit = static_cast<size_t>(grid.Unit(row, begin));
       const float zero_point = zero_points.empty() ? 0.0F : static_cast<float>(zero_points[unit]);
-      float sum = 0;
-      for (int64_t column = begin; column < end; ++column) {
-        const float value = w[static_cast<size_t>(row * grid.k + column)];
-        const float code = codes.Round(value / scale[unit] + zero_point);
-        const float error = Power((code - zero_point) * scale[unit] - value, norm);
-        sum += importance.empty() ? error : error * importance[static_cast<size_t>(column)];
-      }
-      errors[unit] += static_cast<double>(sum);
+      const Run run{.values = w.data() + row * grid.k + begin,
+                    .importance = importance.empty() ? nullptr : importance.data() + begin,
+                    .count = std::min(grid.unit_columns, grid.k - begin),
+                    .scale = scale[unit],
+                    .zero_point = zero_point};
+      errors[unit] += static_cast<double>(error(codes, norm, run));
     }
   }
   return errors;
+}
+
+std::vector<double> Errors(const CodeSet& codes, const ScaleGrid& grid, std::span<const float> w,
+                           const ScaleAndZeroPoint& scales, float norm,
+                           std::span<const float> importance) {
+  if (norm == 2) return ErrorsBy(Square(), codes, grid, w, scales, importance);
+  if (norm == 3) return ErrorsBy(Cube(), codes, grid, w, scales, importance);
+  if (norm <= FastPower::kMost)
+    return ErrorsBy(FastPower{norm}, codes, grid, w, scales, importance);
+  return ErrorsBy(AnyPower{norm}, codes, grid, w, scales, importance);
 }
 
 }  // namespace
