@@ -174,6 +174,12 @@ Result<std::vector<TaskResult>> RunTasks(const Options& options, const EvalSubje
                                       task.name(), result.truncated,
                                       subject.evaluated().max_length));
     }
+    if (result.empty > 0) {
+      context.log.Warning(fmt::format(
+          "{}: {} of {} answers are empty: the model ended, or met a stop string, at once; they "
+          "are scored as they are",
+          task.name(), result.empty, result.prompts.size()));
+    }
     OCTAVO_RETURN_IF_ERROR(output.WriteSamples(task, result));
     results.push_back(std::move(result));
   }
@@ -288,7 +294,8 @@ CommandBody Add(CLI::App& app) {
       "  octavo eval model --tasks list                     (tasks, and where their data come "
       "from)\n\n"
       "Data are read from files: DIR/<task>/<split>.jsonl, or as the releases name theirs; a file "
-      "that is\nmissing is named with its source. tools/fetch-data lists them and converts Parquet.\n"
+      "that is\nmissing is named with its source. tools/fetch-data lists them and converts "
+      "Parquet.\n"
       "acc and exact_match are shares of right answers; Stderr is the standard error of the "
       "figure: two figures\ncloser than about twice that may differ by chance.");
   auto options = std::make_shared<Options>();
@@ -308,10 +315,11 @@ CommandBody Add(CLI::App& app) {
   app.add_option("--limit", options->limit,
                  "Documents of each task, the first ones; below 1: that share of them")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--apply-chat-template", options->subject.apply_chat_template,
-               "Put prompts into the model's chat template");
+  auto* chat = app.add_flag("--apply-chat-template", options->subject.apply_chat_template,
+                            "Put prompts into the model's chat template");
   auto* turns = app.add_flag("--fewshot-as-multiturn", options->turns,
-                             "With a chat template: examples as turns of their own (the default)");
+                             "With a chat template: examples as turns of their own (the default)")
+                    ->needs(chat);
   app.add_flag("--no-fewshot-as-multiturn", options->one_turn, "Examples all in one turn")
       ->excludes(turns);
   app.add_option("--system-instruction", options->eval.prompts.system_instruction,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "eval/scorer.h"
 #include "runtime/scheduler.h"
 #include "runtime/session.h"
 #include "runtime/states.h"
@@ -30,15 +31,17 @@ std::span<const TokenId> CommonBeginning(std::span<const std::vector<TokenId>> p
 
 class AnswerBatch {
  public:
-  AnswerBatch(const Model& model, const Context& context)
+  AnswerBatch(const Model& model, std::span<const std::vector<TokenId>> prompts,
+              const Context& context)
       : model_(model),
+        prompts_(prompts),
         pass_(model, context),
         scheduler_(&pass_),
         shared_(model, context, DType::kF32) {}
 
-  Status ShareBeginning(std::span<const std::vector<TokenId>> prompts) {
-    if (prompts.size() < 2 || model_.spec.rope.depends_on_length()) return OkStatus();
-    const std::span<const TokenId> common = CommonBeginning(prompts);
+  Status ShareBeginning() {
+    if (prompts_.size() < 2 || model_.spec.rope.depends_on_length()) return OkStatus();
+    const std::span<const TokenId> common = CommonBeginning(prompts_);
     if (std::ssize(common) < kMinShared) return OkStatus();
     return shared_.Feed(common).status();
   }
@@ -57,7 +60,7 @@ class AnswerBatch {
   Status Step(const std::function<Status(size_t, std::string)>& take) {
     for (Scheduler::Finished& finished : scheduler_.Step()) {
       const auto running = running_.find(finished.id);
-      if (!finished.result.ok()) return finished.result.status();
+      if (!finished.result.ok()) return NameBlock(running->second.first, finished.result.status());
       // A cancelled answer is cut and is none.
       if (finished.result->finish_reason == FinishReason::kCancelled)
         return Cancelled("stopped on request");
@@ -70,7 +73,17 @@ class AnswerBatch {
   int64_t size() const { return std::ssize(running_); }
 
  private:
+  // A pass sees only that logits are damaged; scoring the prompt says where, if it is there.
+  Status NameBlock(size_t index, const Status& status) {
+    if (status.code() != StatusCode::kInvalidArgument) return status;
+    const std::vector<TokenId>& prompt = prompts_[index];
+    const FedTokens fed{prompt, prompt.back(), std::ssize(prompt) - 1, /*truncated=*/false};
+    const Status scored = Scorer(model_, pass_.context()).Score({&fed, 1}).status();
+    return scored.ok() ? status : scored;
+  }
+
   const Model& model_;
+  std::span<const std::vector<TokenId>> prompts_;
   ModelPass pass_;
   Scheduler scheduler_;
   Session shared_;
@@ -88,8 +101,8 @@ Status GenerateAnswers(const Model& model, const Tokenizer& tokenizer,
   std::vector<size_t> order(wanted.begin(), wanted.end());
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return prompts[a].size() > prompts[b].size(); });
-  AnswerBatch batch(model, context);
-  OCTAVO_RETURN_IF_ERROR(batch.ShareBeginning(prompts));
+  AnswerBatch batch(model, prompts, context);
+  OCTAVO_RETURN_IF_ERROR(batch.ShareBeginning());
   size_t next = 0;
   while (next < order.size() || batch.size() > 0) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());

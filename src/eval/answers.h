@@ -18,7 +18,7 @@ namespace octavo {
 // Answers those of the prompts whose indices are `wanted`; prompts are not empty and leave room for
 // the answer. What an answer is does not depend on which are wanted. Keys and values are float32.
 // `batch_size` answers are generated at a time, the longest prompts first; `take` gets each as it
-// ends.
+// ends. InvalidArgument names the block whose outputs are not finite.
 Status GenerateAnswers(const Model& model, const Tokenizer& tokenizer,
                        std::span<const std::vector<TokenId>> prompts,
                        std::span<const size_t> wanted, const GenerateOptions& options,

@@ -229,6 +229,8 @@ class TaskRun {
                           result_.answers[doc] = {{.text = std::move(text)}};
                           return Keep(doc);
                         });
+    for (const std::vector<RequestAnswer>& answers : result_.answers)
+      result_.empty += !answers.empty() && answers.front().text.empty() ? 1 : 0;
     return status.Annotate("task " + task_.name());
   }
 

@@ -61,6 +61,7 @@ struct TaskResult {
   std::vector<std::vector<DocumentScore>> scores;   // of each filter, of each document
   std::vector<MetricFigure> figures;                // of each filter, of each metric
   int64_t truncated = 0;                            // requests of which the model saw only the end
+  int64_t empty = 0;                                // answers without a text
   int64_t batch_size = 0;                           // answers generated together; 0: none were
   double seconds = 0;
 };

@@ -81,6 +81,10 @@ TEST(EvalCommand, BadInputIsNamed) {
   fails({"--tasks", "hellaswag", "--data", kData, "--max-length", "9999"}, "512 positions");
   fails({"--tasks", "hellaswag", "--data", kData, "--apply-chat-template"}, "chat_template");
   EXPECT_EQ(RunOctavo({"eval", kStories, "--tasks", "hellaswag", "--limit", "-1"}).exit_code, 2);
+  EXPECT_EQ(RunOctavo({"eval", kStories, "--tasks", "hellaswag", "--batch-size", "0"}).exit_code,
+            2);
+  EXPECT_EQ(
+      RunOctavo({"eval", kStories, "--tasks", "hellaswag", "--fewshot-as-multiturn"}).exit_code, 2);
 }
 
 TEST(EvalCommand, HelpAndListTeach) {

@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include "e2e/run_octavo.h"
@@ -80,6 +81,33 @@ class SmolLM2 : public ::testing::Test {
     return {Perplexity(out), compared.json().Find("kl")->as_double()};
   }
 
+  static std::vector<Value> Rows(const std::string& path) {
+    std::vector<Value> rows;
+    std::istringstream lines(ReadFile(path).value());
+    for (std::string line; std::getline(lines, line);)
+      rows.push_back(ParseJson(line, path).value());
+    EXPECT_FALSE(rows.empty()) << path;
+    return rows;
+  }
+  // Of the first 5 documents of a task.
+  void ReadSamples(const std::string& task, const std::vector<std::string>& flags,
+                   std::vector<Value>* samples) {
+    const TemporaryFolder out;
+    std::vector<std::string> arguments = {"eval",          model_,
+                                          "--tasks",       task,
+                                          "--data",        testing::TestData("eval/docs"),
+                                          "--limit",       "5",
+                                          "--output-path", out.path(),
+                                          "--log-samples"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Outcome outcome = RunOctavo(arguments);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(out.path())) {
+      if (entry.path().filename().string().starts_with("samples_")) *samples = Rows(entry.path());
+    }
+    ASSERT_EQ(samples->size(), 5U);
+  }
+
   TemporaryFolder folder_;
   const std::string model_ = folder_.path() / "smollm2";
 };
@@ -93,6 +121,35 @@ TEST_F(SmolLM2, ImportGivesTheReferencesBytes) {
 
 TEST_F(SmolLM2, TheOriginalsPerplexityIsTransformers) {
   EXPECT_NEAR(Perplexity(model_), 28.684418, 1e-4 * 28.684418);
+}
+
+// Log-likelihoods of lm-eval, with examples and with the chat template.
+TEST_F(SmolLM2, EvalScoresAreLmEvals) {
+  struct Variant {
+    std::string file, task;
+    std::vector<std::string> flags;
+  };
+  const Variant variants[] = {
+      {"mmlu_abstract_algebra_5shot", "mmlu_abstract_algebra", {"--num-fewshot", "5"}},
+      {"mmlu_abstract_algebra_chat", "mmlu_abstract_algebra", {"--apply-chat-template"}},
+      {"arc_challenge_3shot", "arc_challenge", {"--num-fewshot", "3"}},
+      {"arc_challenge_chat", "arc_challenge", {"--apply-chat-template"}},
+      {"hellaswag_2shot", "hellaswag", {"--num-fewshot", "2"}}};
+  for (const auto& [file, task, flags] : variants) {
+    SCOPED_TRACE(file);
+    std::vector<Value> samples;
+    ReadSamples(task, flags, &samples);
+    const std::string golden = testing::TestData("eval/smollm2/variants/" + file + ".jsonl");
+    for (const Value& row : Rows(golden)) {
+      const auto doc = static_cast<size_t>(row.Find("doc_id")->as_int());
+      const auto choice = static_cast<size_t>(row.Find("choice")->as_int());
+      const Value& answer = samples.at(doc).Find("resps")->as_array().at(choice).as_array()[0];
+      EXPECT_NEAR(std::stod(answer.as_array()[0].as_string()),
+                  row.Find("loglikelihood")->as_double(), 0.01);
+      EXPECT_EQ(answer.as_array()[1].as_string(),
+                row.Find("is_greedy")->as_bool() ? "True" : "False");
+    }
+  }
 }
 
 TEST_F(SmolLM2, RoundingToNearestLosesNoMoreThanTheLibrary) {

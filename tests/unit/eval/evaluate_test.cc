@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "eval/eval_report.h"
+#include "eval/task_file.h"
 #include "unit/eval/eval_data.h"
 #include "unit/eval/stories.h"
 
@@ -174,6 +175,45 @@ TEST(Evaluate, NanNamesTheBlockItComesFrom) {
       Evaluate((*subject)->evaluated(), task, {.limit = 1}, nullptr, context.context).status();
   EXPECT_NE(status.message().find("task hellaswag: model.layers.3 computes NaN"), std::string::npos)
       << status.message();
+}
+
+TEST(Evaluate, NanInAnAnswerNamesTheBlockToo) {
+  const testing::TemporaryFolder folder;
+  WriteDamagedStories(folder.path(), "model.layers.2.self_attn.o_proj.weight");
+  const testing::TestContext context;
+  const auto subject = EvalSubject::Load(folder.path(), {}, context.context);
+  ASSERT_OK(subject);
+  Task task = MakeTask("gsm8k_cot");
+  ASSERT_OK(task.SetDocuments(ReadEvalRows("gsm8k/test.jsonl")));
+  const Status status =
+      Evaluate((*subject)->evaluated(), task, {.limit = 2}, nullptr, context.context).status();
+  EXPECT_NE(status.message().find("task gsm8k_cot: model.layers.2 computes NaN"), std::string::npos)
+      << status.message();
+}
+
+TEST(Evaluate, EmptyAnswersAreCounted) {
+  const testing::TemporaryFolder folder;
+  std::string yaml = R"(
+task: my_answers
+test_split: test
+output_type: generate_until
+doc_to_text: "{{question}}"
+doc_to_target: "{{answer}}"
+metric_list:
+  - metric: exact_match
+generation_kwargs:
+  max_gen_toks: 4
+  until: [)";
+  // Whatever the first character is, it is a stop string.
+  for (char c = ' '; c <= '~'; ++c) yaml += c == '\'' ? "\"'\"," : std::string{'\'', c, '\'', ','};
+  ASSERT_OK(WriteFileAtomically(folder.path() / "my.yaml", yaml + R"("\n"])"));
+  Task task = Task::Make(ReadTaskFile(folder.path() / "my.yaml").value(), std::nullopt).value();
+  ASSERT_OK(task.SetDocuments(ReadEvalRows("gsm8k/test.jsonl")));
+  Stories stories;
+  const auto result = stories.Run(task, {.limit = 3});
+  ASSERT_OK(result);
+  EXPECT_EQ(result->empty, 3);
+  EXPECT_EQ(result->figures[0].value, 0);
 }
 
 TEST(Evaluate, TruncationIsCountedAndTooLongIsRefused) {
