@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -30,25 +32,67 @@ const LoadOptions kNoBlocks = {.prepare = {}, .load_blocks = false};
 
 class Rotated : public QuantizeGolden {
  protected:
-  // A copy of a test checkpoint in float32, in which nothing is lost by storing.
-  std::filesystem::path Widened(const std::string& model) {
+  // A copy of a test checkpoint: what `change` (may be empty) makes of each tensor's floats, stored
+  // as `dtype`.
+  using Change = std::function<void(const std::string& name, Tensor* values)>;
+  std::filesystem::path Copied(const std::string& model, DType dtype, const std::string& suffix,
+                               const Change& change = {}) {
     const auto source = Checkpoint::Open(TestData(model)).value();
     std::vector<PlannedTensor> plan;
     for (const std::string& name : source.Names())
-      plan.push_back({name, DType::kF32, source.Find(name)->shape});
+      plan.push_back({name, dtype, source.Find(name)->shape});
     const std::filesystem::path folder =
-        folder_.path() / (std::filesystem::path(model).filename().string() + "-f32");
+        folder_.path() / (std::filesystem::path(model).filename().string() + suffix);
     if (std::filesystem::exists(folder)) return folder;
     CheckpointWriter writer = CheckpointWriter::Create(folder, plan).value();
-    for (const PlannedTensor& tensor : plan)
-      EXPECT_TRUE(writer.Write(tensor.name, ToFloatTensor(*source.Find(tensor.name)).value()).ok());
+    for (const PlannedTensor& tensor : plan) {
+      Tensor values = ToFloatTensor(*source.Find(tensor.name)).value();
+      if (change) change(tensor.name, &values);
+      EXPECT_TRUE(
+          writer.Write(tensor.name, FromFloat(values.data<float>(), dtype, tensor.shape).value())
+              .ok());
+    }
     Value config = source.config();
-    config.Set("torch_dtype", "float32");
+    config.Set("torch_dtype", dtype == DType::kF32 ? "float32" : "bfloat16");
     EXPECT_TRUE(
         WriteFileAtomically(writer.unfinished_folder() / "config.json", WriteJson(config)).ok());
     EXPECT_TRUE(writer.Finish().ok());
     EXPECT_TRUE(writer.Commit().ok());
     return folder;
+  }
+  // In float32, in which nothing is lost by storing.
+  std::filesystem::path Widened(const std::string& model) {
+    return Copied(model, DType::kF32, "-f32");
+  }
+  // Rows of the embedding have no mean.
+  std::filesystem::path Centered(const std::string& model) {
+    return Copied(model, DType::kBF16, "-centered", [](const std::string& name, Tensor* values) {
+      if (name != "model.embed_tokens.weight") return;
+      const auto width = static_cast<size_t>(values->dim(1));
+      const std::span<float> all = values->mutable_data<float>();
+      for (size_t first = 0; first < all.size(); first += width) {
+        const std::span<float> row = all.subspan(first, width);
+        const double mean =
+            std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(width);
+        for (float& value : row) value = static_cast<float>(static_cast<double>(value) - mean);
+      }
+    });
+  }
+
+  // No element differs by more than `bound` times the largest.
+  static void ExpectNear(const std::string& name, const TensorView& found,
+                         const TensorView& expected, double bound) {
+    const Tensor ours = ToFloatTensor(found).value();
+    const Tensor theirs = ToFloatTensor(expected).value();
+    double largest = 0;
+    double difference = 0;
+    for (size_t i = 0; i < static_cast<size_t>(ours.elements()); ++i) {
+      const auto a = static_cast<double>(ours.data<float>()[i]);
+      const auto b = static_cast<double>(theirs.data<float>()[i]);
+      largest = std::max(largest, std::fabs(b));
+      difference = std::max(difference, std::fabs(a - b));
+    }
+    EXPECT_LE(difference, bound * largest) << name;
   }
 
   static std::string WithRotation(const std::string& rotation) {
@@ -86,22 +130,6 @@ class RotatedGolden : public Rotated, public ::testing::WithParamInterface<Case>
     const bool quip = GetParam().name.find("quip") != std::string::npos;
     return GetParam().random && (quip ? name.find("_proj") != std::string::npos
                                       : name.find("down_proj") != std::string::npos);
-  }
-
-  // No element differs by more than `bound` times the largest.
-  static void ExpectNear(const std::string& name, const TensorView& found,
-                         const TensorView& expected, double bound) {
-    const Tensor ours = ToFloatTensor(found).value();
-    const Tensor theirs = ToFloatTensor(expected).value();
-    double largest = 0;
-    double difference = 0;
-    for (size_t i = 0; i < static_cast<size_t>(ours.elements()); ++i) {
-      const auto a = static_cast<double>(ours.data<float>()[i]);
-      const auto b = static_cast<double>(theirs.data<float>()[i]);
-      largest = std::max(largest, std::fabs(b));
-      difference = std::max(difference, std::fabs(a - b));
-    }
-    EXPECT_LE(difference, bound * largest) << name;
   }
 };
 
@@ -186,17 +214,26 @@ INSTANTIATE_TEST_SUITE_P(Goldens, RotatedGolden,
 // every byte of weights and scales is met.
 TEST_F(Rotated, ReferenceStepsMeetEveryByte) {
   const auto source = Checkpoint::Open(TestData("checkpoints/base-llama")).value();
-  for (const auto& [golden, block] :
-       {std::pair("llama-spin-w8a8", 0), {"llama-spin-online", 128}}) {
-    const auto theirs =
-        LoadModel(TestData(std::string("checkpoints/") + golden), kNoBlocks, context_.context);
+  struct Made {
+    std::string golden;
+    int64_t hidden = 0, heads = 0, down = 0;  // sizes of R1, R2, R4; 0: none
+  };
+  for (const auto& [golden, of_hidden, of_heads, of_down] :
+       {Made{"llama-spin-w8a8", 256, 64, 0}, Made{"llama-spin-online", 128, 64, 128},
+        Made{"llama-spin-online-kv", 0, 0, 128}}) {
+    const auto theirs = LoadModel(TestData("checkpoints/" + golden), kNoBlocks, context_.context);
     ASSERT_OK(theirs);
     const auto rotation = [](int64_t n) {
-      return std::make_shared<const Rotation>(
-          Rotation::Make(TransformType::kHadamard, "", n, 0).value());
+      std::vector<RotationStep> steps;
+      if (n == 0) return steps;
+      steps.push_back({std::make_shared<const Rotation>(
+                           Rotation::Make(TransformType::kHadamard, "", n, 0).value()),
+                       true});
+      return steps;
     };
-    const std::vector<RotationStep> hidden = {{rotation(block == 0 ? 256 : block), true}};
-    const std::vector<RotationStep> heads = {{rotation(64), true}};
+    const std::vector<RotationStep> hidden = rotation(of_hidden);
+    const std::vector<RotationStep> heads = rotation(of_heads);
+    const std::vector<RotationStep> down = rotation(of_down);
     for (const Block& of : (*theirs)->model().blocks) {
       for (const LinearGroup* group : of.groups()) {
         for (const LinearLayer& layer : group->layers) {
@@ -214,7 +251,7 @@ TEST_F(Rotated, ReferenceStepsMeetEveryByte) {
                         : WeightRotation{.rows = {}, .columns = hidden});
           if (group == &of.attention_output) step({.rows = heads, .columns = {}});
           if (&layer == &of.qkv.layers[2]) step({.rows = {}, .columns = heads});
-          if (group == &of.down && block != 0) step({.rows = hidden, .columns = {}});
+          if (group == &of.down) step({.rows = down, .columns = {}});
           auto codes =
               QuantizeToNearest(*layer.quantization.weights, ToFloatTensor(weight)->data<float>(),
                                 layer.n, layer.k, DType::kBF16, Arithmetic::kReference);
@@ -232,6 +269,26 @@ TEST_F(Rotated, ReferenceStepsMeetEveryByte) {
         }
       }
     }
+  }
+}
+
+// Once rows of the embedding have the mean that the library leaves them, none: that embedding, and
+// the ranges of the first block's rotated keys and of its values, to the byte. The second block's
+// come behind queries that the library rounded by a scale it never found (goldens/schemes, 18).
+TEST_F(Rotated, CacheScalesAreTheLibrarys) {
+  QuantizeOptions options = Options("base-llama", "out");
+  options.model = Centered("checkpoints/base-llama");
+  options.propagate = Propagate::kNone;  // the library calibrates the first block unquantized
+  ASSERT_OK(QuantizeLike("llama-spin-online-kv", options, context_.context));
+  const auto ours = Checkpoint::Open(options.out).value();
+  const auto theirs = Checkpoint::Open(TestData("checkpoints/llama-spin-online-kv")).value();
+  for (const std::string name : {"model.embed_tokens.weight", "model.layers.0.self_attn.k_scale",
+                                 "model.layers.0.self_attn.v_scale"}) {
+    const TensorView found = *ours.Find(name);
+    const TensorView expected = *theirs.Find(name);
+    ASSERT_EQ(found.num_bytes(), expected.num_bytes()) << name;
+    EXPECT_EQ(std::memcmp(found.bytes, expected.bytes, static_cast<size_t>(found.num_bytes())), 0)
+        << name;
   }
 }
 
