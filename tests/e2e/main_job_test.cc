@@ -115,7 +115,7 @@ TEST_F(MainJob, CtrlCLeavesAStateThatTheSameCommandFinishes) {
                                     "--calibration",
                                     kText,
                                     "--num-samples",
-                                    "200",
+                                    "64",
                                     "--max-length",
                                     "512"};
   };
