@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "apps/bit_flags.h"
 #include "apps/command.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/usage.h"
+#include "compress/measure_bits.h"
 #include "compress/pipeline.h"
 #include "compress/recipe.h"
 #include "compress/report.h"
@@ -23,22 +25,25 @@ struct Options {
   std::string out;
   std::string calibration;
   std::string recipe;
+  std::string write_recipe;
   RecipeFlags flags;
+  BitFlags bits;
   std::string method = "gptq";
   std::string propagate = "full";
   bool no_shuffle = false;
   bool json = false;
 };
 
-Result<Recipe> ReadRecipe(const Options& options, Logger& log) {
+Result<Recipe> ReadRecipe(const Options& options, const Context& context) {
   if (options.recipe.empty()) {
     RecipeFlags flags = options.flags;
     flags.gptq = options.method == "gptq";
     flags.awq = options.method == "awq";
-    return MakeRecipe(flags, log);
+    if (options.bits.given()) return ChooseRecipe(options.bits, flags, options.quantize, context);
+    return MakeRecipe(flags, context.log);
   }
   OCTAVO_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.recipe, int64_t{16} << 20));
-  return ParseRecipe(text, options.recipe, log);
+  return ParseRecipe(text, options.recipe, context.log);
 }
 
 void PrintSummary(const Options& options, const QuantizationReport& report) {
@@ -72,6 +77,18 @@ void PrintSummary(const Options& options, const QuantizationReport& report) {
   Print(text);
 }
 
+// What the chosen mix costs once it is made, on the positions it was chosen by.
+Status ReportChosen(const Options& options, const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(const double kl, MeasureOutput(options.quantize, context));
+  context.log.Info(fmt::format("KL to the original as quantized: {:.4g} nats", kl));
+  const auto& bound = options.bits.goal.max_kl;
+  if (bound && kl > *bound) {
+    context.log.Warning(
+        fmt::format("that is above --max-kl {}; choose again with a bound as much lower", *bound));
+  }
+  return OkStatus();
+}
+
 CommandBody Add(CLI::App& app) {
   app.description("Quantize a checkpoint into compressed-tensors format");
   app.footer(
@@ -94,9 +111,13 @@ CommandBody Add(CLI::App& app) {
   app.add_option("model", options->model, "The checkpoint folder to quantize")->required();
   app.add_option("-o,--output", options->out, "The folder to make")->required();
   auto* recipe = app.add_option("--recipe", options->recipe, "A recipe in llm-compressor's YAML");
-  app.add_option("--scheme", options->flags.scheme,
-                 fmt::format("A preset instead of a recipe: {}", fmt::join(PresetNames(), ", ")))
-      ->excludes(recipe);
+  auto* scheme = app.add_option(
+      "--scheme", options->flags.scheme,
+      fmt::format("A preset instead of a recipe: {}", fmt::join(PresetNames(), ", ")));
+  scheme->excludes(recipe);
+  AddBitFlags(app, recipe, scheme, &options->bits);
+  app.add_option("--write-recipe", options->write_recipe,
+                 "Write the recipe that flags make to this file; with --dry-run nothing else");
   app.add_option("--group-size", options->flags.group_size,
                  "Weights that share a scale, where the preset's 128 does not divide the model's "
                  "sizes")
@@ -151,7 +172,6 @@ CommandBody Add(CLI::App& app) {
       ->capture_default_str();
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) -> Status {
-    OCTAVO_ASSIGN_OR_RETURN(const Recipe parsed, ReadRecipe(*options, context.log));
     options->quantize.model = options->model;
     options->quantize.out = options->out;
     options->quantize.calibration = options->calibration;
@@ -160,6 +180,9 @@ CommandBody Add(CLI::App& app) {
                                                                     : Propagate::kNone;
     options->quantize.dataset.shuffle = !options->no_shuffle;
     if (options->quantize.memory_bytes > 0) ReturnFreedMemory();
+    OCTAVO_ASSIGN_OR_RETURN(const Recipe parsed, ReadRecipe(*options, context));
+    if (!options->write_recipe.empty())
+      OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(options->write_recipe, RecipeYaml(parsed)));
     OCTAVO_ASSIGN_OR_RETURN(const QuantizationReport report,
                             Quantize(options->quantize, parsed, context));
     if (options->json) {
@@ -167,7 +190,8 @@ CommandBody Add(CLI::App& app) {
     } else {
       PrintSummary(*options, report);
     }
-    return OkStatus();
+    return options->bits.given() && !options->quantize.dry_run ? ReportChosen(*options, context)
+                                                               : OkStatus();
   };
 }
 

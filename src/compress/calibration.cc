@@ -1,30 +1,18 @@
 #include "compress/calibration.h"
 
 #include "kernels/rms_norm/rms_norm.h"
-#include "runtime/states.h"
 
 namespace octavo {
 
 Calibration::Calibration(const std::vector<std::vector<TokenId>>& samples, HiddenStates hidden)
-    : hidden_(std::move(hidden)) {
-  int64_t row = 0;
-  for (const std::vector<TokenId>& sample : samples) {
-    if (parts_.empty() || parts_.back().batch.rows() + std::ssize(sample) > kRowsPerPass) {
-      parts_.emplace_back().first_row = row;
-    }
-    Part& part = parts_.back();
-    for (size_t i = 0; i < sample.size(); ++i) {
-      part.batch.Add(sample[i], part.sequences, static_cast<int64_t>(i), false);
-    }
-    ++part.sequences;
-    row += std::ssize(sample);
-  }
-  OCTAVO_CHECK(row == hidden_.tokens()) << row << " tokens for " << hidden_.tokens();
+    : parts_(CutIntoParts(samples)), hidden_(std::move(hidden)) {
+  const int64_t rows = parts_.empty() ? 0 : parts_.back().first_row + parts_.back().batch.rows();
+  OCTAVO_CHECK(rows == hidden_.tokens()) << rows << " tokens for " << hidden_.tokens();
 }
 
 Status Calibration::Embed(const Model& model, const Context& context) {
   Forward forward(model, context);
-  for (const Part& part : parts_) {
+  for (const SamplePart& part : parts_) {
     scratch_.resize(static_cast<size_t>(part.batch.rows() * model.spec.hidden_size));
     OCTAVO_RETURN_IF_ERROR(forward.Embed(part.batch, scratch_).Annotate("calibration data"));
     OCTAVO_RETURN_IF_ERROR(hidden_.Append(scratch_));
@@ -39,7 +27,7 @@ Status Calibration::Load(int64_t block) {
 
 Status Calibration::Observe(Forward* forward, const Model& model, int64_t index,
                             const Context& context, Forward::Until until) {
-  for (const Part& part : parts_) {
+  for (const SamplePart& part : parts_) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
     OCTAVO_ASSIGN_OR_RETURN(const std::span<float> hidden, ReadPart(part, model));
     RunPart(forward, model, index, part, hidden, until);
@@ -49,7 +37,7 @@ Status Calibration::Observe(Forward* forward, const Model& model, int64_t index,
 
 Status Calibration::ObserveHead(const Model& model, const Tap& tap, const Context& context) {
   const int64_t width = model.spec.hidden_size;
-  for (const Part& part : parts_) {
+  for (const SamplePart& part : parts_) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
     OCTAVO_ASSIGN_OR_RETURN(const std::span<float> hidden, ReadPart(part, model));
     running_ = &part.batch;
@@ -62,7 +50,7 @@ Status Calibration::ObserveHead(const Model& model, const Tap& tap, const Contex
 
 Status Calibration::FeedOn(Forward* forward, const Model& model, int64_t index,
                            const Context& context) {
-  for (const Part& part : parts_) {
+  for (const SamplePart& part : parts_) {
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
     OCTAVO_ASSIGN_OR_RETURN(const std::span<float> hidden, ReadPart(part, model));
     RunPart(forward, model, index, part, hidden, Forward::Until::kEnd);
@@ -71,22 +59,16 @@ Status Calibration::FeedOn(Forward* forward, const Model& model, int64_t index,
   return hidden_.Advance(index + 1);
 }
 
-Result<std::span<float>> Calibration::ReadPart(const Part& part, const Model& model) {
+Result<std::span<float>> Calibration::ReadPart(const SamplePart& part, const Model& model) {
   scratch_.resize(static_cast<size_t>(part.batch.rows() * model.spec.hidden_size));
   OCTAVO_RETURN_IF_ERROR(hidden_.Read(part.first_row, scratch_));
   return std::span<float>(scratch_);
 }
 
-void Calibration::RunPart(Forward* forward, const Model& model, int64_t index, const Part& part,
-                          std::span<float> hidden, Forward::Until until) {
+void Calibration::RunPart(Forward* forward, const Model& model, int64_t index,
+                          const SamplePart& part, std::span<float> hidden, Forward::Until until) {
   running_ = &part.batch;
-  std::vector<SequenceState> states(static_cast<size_t>(part.sequences));
-  std::vector<SequenceState*> pointers;
-  for (SequenceState& state : states) {
-    state = MakeSequenceState(model, DType::kF32);
-    pointers.push_back(&state);
-  }
-  forward->Block(index, part.batch, pointers, hidden, until);
+  RunBlock(forward, model, index, part, hidden, until);
 }
 
 Status ForEachSample(const Rows& x, std::span<const int32_t> sequence,

@@ -11,6 +11,7 @@
 #include "compress/hidden_states.h"
 #include "model/forward.h"
 #include "model/graph.h"
+#include "runtime/sample_parts.h"
 #include "text/tokenizer.h"
 
 namespace octavo {
@@ -18,10 +19,6 @@ namespace octavo {
 // The samples, cut into parts that are run in one pass, and their hidden states.
 class Calibration {
  public:
-  // Rows of one pass: enough for the matmuls to run at full speed, few enough for their scratch to
-  // stay in the cache. A longer sample is a pass of its own.
-  static constexpr int64_t kRowsPerPass = 1024;
-
   // No samples: every pass does nothing. The hidden states are those of no block yet: Embed, or
   // Load what an earlier run left.
   Calibration(const std::vector<std::vector<TokenId>>& samples, HiddenStates hidden);
@@ -46,17 +43,12 @@ class Calibration {
   const Batch& running_batch() const { return *running_; }
 
  private:
-  struct Part {  // some samples, run in one pass
-    Batch batch;
-    int32_t sequences = 0;
-    int64_t first_row = 0;  // of hidden_
-  };
   // The part's hidden states, [rows, width], in scratch_.
-  Result<std::span<float>> ReadPart(const Part& part, const Model& model);
-  void RunPart(Forward* forward, const Model& model, int64_t index, const Part& part,
+  Result<std::span<float>> ReadPart(const SamplePart& part, const Model& model);
+  void RunPart(Forward* forward, const Model& model, int64_t index, const SamplePart& part,
                std::span<float> hidden, Forward::Until until);
 
-  std::vector<Part> parts_;
+  std::vector<SamplePart> parts_;
   HiddenStates hidden_;
   std::vector<float> scratch_;
   const Batch* running_ = nullptr;

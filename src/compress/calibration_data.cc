@@ -19,6 +19,10 @@ Result<Dataset> ReadCalibration(const QuantizeOptions& options, const Quantizati
                     "with \"messages\", \"conversations\", \"text\" or \"input_ids\")",
                     fmt::join(plan.needed_by, ", ")));
   }
+  return ReadSamples(options);
+}
+
+Result<Dataset> ReadSamples(const QuantizeOptions& options) {
   const bool has_tokenizer = std::filesystem::exists(options.model / "tokenizer.json");
   std::optional<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;

@@ -11,5 +11,7 @@ namespace octavo {
 // The samples of options.calibration, through the tokenizer and chat template of options.model;
 // none where the plan needs no data. InvalidArgument when it does and no file is given.
 Result<Dataset> ReadCalibration(const QuantizeOptions& options, const QuantizationPlan& plan);
+// The same where a file is given and is needed in any case.
+Result<Dataset> ReadSamples(const QuantizeOptions& options);
 
 }  // namespace octavo

@@ -83,7 +83,7 @@ double BlockBytes(const BlockSizes& block, const QuantizationPlan& plan, Propaga
   if (propagate == Propagate::kWeights) bytes += block.weights * kFloat;
   bytes += block.largest_layer * 3 * kFloat;  // while its error is measured
   if (needs.hessian) bytes += (block.hessians + 3 * block.largest_hessian) * kFloat;
-  bytes += block.row * static_cast<double>(Calibration::kRowsPerPass) * 2 * kFloat;
+  bytes += block.row * static_cast<double>(kRowsPerPass) * 2 * kFloat;
   return bytes;
 }
 
@@ -147,7 +147,7 @@ Result<Estimate> EstimateQuantization(const QuantizeOptions& options, const Quan
     return OutOfMemory(
         fmt::format("--memory is {} MiB, but one block of the model alone needs about {} MiB: "
                     "weights as floats and as codes, Hessians, a pass of {} tokens",
-                    budget >> 20, base >> 20, Calibration::kRowsPerPass));
+                    budget >> 20, base >> 20, kRowsPerPass));
   }
   Estimate estimate;
   estimate.hidden_in_memory = base + hidden_bytes <= budget;

@@ -192,6 +192,59 @@ bool SearchesForScales(const RecipeFlags& flags, const QuantizationScheme& schem
          scheme.weights->num_bits <= 4;
 }
 
+// Whether its weights have groups whose size is not part of what the scheme is (MXFP4 has 32).
+bool HasGroupSize(const QuantizationScheme& scheme) {
+  return scheme.weights && scheme.weights->strategy == Strategy::kGroup &&
+         !scheme.weights->scale_dtype;
+}
+
+// What of the arguments is not the default, so that one can read it.
+Value PlainArgs(const QuantizationArgs& args) {
+  const Value defaults = ToValue(QuantizationArgs());
+  const Value all = ToValue(args);
+  Value plain = Value::MakeObject();
+  for (const auto& [key, value] : all.as_object()) {
+    const bool is_kind = key == "num_bits" || key == "type" || key == "strategy";
+    const Value* usual = defaults.Find(key);
+    if (is_kind || usual == nullptr || value != *usual) plain.Set(key, value);
+  }
+  return plain;
+}
+
+Value PlainScheme(const QuantizationScheme& scheme) {
+  Value plain = Value::MakeObject();
+  plain.Set("targets", Value::Array(scheme.targets.begin(), scheme.targets.end()));
+  if (scheme.weights) plain.Set("weights", PlainArgs(*scheme.weights));
+  if (scheme.input_activations)
+    plain.Set("input_activations", PlainArgs(*scheme.input_activations));
+  return plain;
+}
+
+// A preset as it is named where nothing changes it; config_groups otherwise.
+Status SetSchemes(const RecipeFlags& flags, Value* quantization) {
+  auto schemes = flags.schemes;
+  if (schemes.empty()) {
+    OCTAVO_ASSIGN_OR_RETURN(QuantizationScheme preset, PresetScheme(flags.scheme, {"Linear"}));
+    if (flags.group_size && !HasGroupSize(preset))
+      return InvalidArgument(fmt::format(
+          "the weights of {} have no group size to choose; leave --group-size out", flags.scheme));
+    if (!flags.group_size && !SearchesForScales(flags, preset)) {
+      quantization->Set("targets", Value::Array{"Linear"});
+      quantization->Set("scheme", flags.scheme);
+      return OkStatus();
+    }
+    schemes.emplace_back("group_0", std::move(preset));
+  }
+  Value groups;
+  for (auto& [name, scheme] : schemes) {
+    if (flags.group_size && HasGroupSize(scheme)) scheme.weights->group_size = flags.group_size;
+    if (SearchesForScales(flags, scheme)) scheme.weights->observer = "imatrix_mse";
+    groups.Set(name, PlainScheme(scheme));
+  }
+  quantization->Set("config_groups", std::move(groups));
+  return OkStatus();
+}
+
 // One scale for the keys and one for the values of a layer.
 Result<Value> CacheScheme(const std::string& name) {
   if (name != "fp8" && name != "int8")
@@ -202,6 +255,17 @@ Result<Value> CacheScheme(const std::string& name) {
                              {"symmetric", true},
                              {"dynamic", false},
                              {"observer", "static_minmax"}});
+}
+
+// Each line behind "# ".
+std::string Commented(std::string_view comment) {
+  std::string text;
+  while (!comment.empty()) {
+    const size_t end = std::min(comment.find('\n'), comment.size());
+    text += fmt::format("# {}\n", comment.substr(0, end));
+    comment.remove_prefix(std::min(end + 1, comment.size()));
+  }
+  return text;
 }
 
 }  // namespace
@@ -223,24 +287,7 @@ Result<Recipe> MakeRecipe(const RecipeFlags& flags, Logger& log) {
   }
   Value quantization;
   quantization.Set("ignore", Value::Array(flags.ignore.begin(), flags.ignore.end()));
-  OCTAVO_ASSIGN_OR_RETURN(QuantizationScheme scheme, PresetScheme(flags.scheme, {"Linear"}));
-  const bool searches = SearchesForScales(flags, scheme);
-  if (searches) scheme.weights->observer = "imatrix_mse";
-  if (flags.group_size) {
-    if (!scheme.weights || scheme.weights->strategy != Strategy::kGroup ||
-        scheme.weights->scale_dtype)
-      return InvalidArgument(fmt::format(
-          "the weights of {} have no group size to choose; leave --group-size out", flags.scheme));
-    scheme.weights->group_size = flags.group_size;
-  }
-  if (flags.group_size || searches) {
-    Value groups;
-    groups.Set("group_0", ToValue(scheme));
-    quantization.Set("config_groups", std::move(groups));
-  } else {
-    quantization.Set("targets", Value::Array{"Linear"});
-    quantization.Set("scheme", flags.scheme);
-  }
+  OCTAVO_RETURN_IF_ERROR(SetSchemes(flags, &quantization));
   if (flags.kv_cache) {
     OCTAVO_ASSIGN_OR_RETURN(Value cache, CacheScheme(*flags.kv_cache));
     quantization.Set("kv_cache_scheme", std::move(cache));
@@ -278,7 +325,7 @@ std::string RecipeYaml(const Recipe& recipe) {
   }
   Value yaml;
   yaml.Set(recipe.stage, std::move(stage));
-  return WriteYaml(yaml);
+  return Commented(recipe.comment) + WriteYaml(yaml);
 }
 
 }  // namespace octavo

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -18,6 +19,7 @@ struct Recipe {
   std::string stage = "default_stage";  // of several the last, under which all are saved
   std::vector<std::unique_ptr<Modifier>> modifiers;  // in document order
   std::vector<std::string> groups;                   // "<group>_modifiers" of each modifier
+  std::string comment;  // lines that stand above it where it is saved, and are not read
 };
 
 // A recipe's text: YAML, or JSON (which is YAML), or, where `what` ends in ".md", Markdown with
@@ -30,6 +32,8 @@ Result<Recipe> ParseRecipe(std::string_view text, std::string_view what, Logger&
 // A recipe from a few flags.
 struct RecipeFlags {
   std::string scheme = "W8A8";
+  // In its place: schemes by name, with their targets. The group size goes to those that have one.
+  std::vector<std::pair<std::string, QuantizationScheme>> schemes = {};
   bool gptq = true;                                    // else round to nearest
   bool awq = false;                                    // scale input channels before rounding
   std::optional<int64_t> group_size = std::nullopt;    // of the weights, in place of the preset's

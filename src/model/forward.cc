@@ -68,6 +68,14 @@ void Batch::Add(int32_t token, int32_t in_sequence, int64_t at_position, bool lo
   want_logits.push_back(logits ? 1 : 0);
 }
 
+void MultiplyGroup(const LinearGroup& group, const Rows& x, QuantizedRows* quantized, float* y,
+                   const Context& context) {
+  for (size_t i = 0; i < group.parts.size(); ++i) {
+    group.parts[i]->QuantizeRows(x, quantized, context);
+    group.parts[i]->Multiply(*quantized, y + group.part_columns[i], group.n(), context);
+  }
+}
+
 Forward::Forward(const Model& model, const Context& context)
     : model_(model),
       context_(context),
@@ -112,18 +120,17 @@ void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceS
   };
 
   norm(block.attention_norm_weight);
-  MultiplyGroup(block.qkv, {normed.data(), m, width, width}, Scratch(&qkv_, m, block.qkv.n()));
+  RunGroup(block.qkv, {normed.data(), m, width, width}, Scratch(&qkv_, m, block.qkv.n()));
   PrepareHeads(block, batch);
   if (until == Until::kAttentionTap) return;
   Attention(block, block_index, batch, states);
-  MultiplyGroup(block.attention_output, {attended_.data(), m, spec.q_size(), spec.q_size()},
-                projected);
+  RunGroup(block.attention_output, {attended_.data(), m, spec.q_size(), spec.q_size()}, projected);
   add(projected);
 
   norm(block.mlp_norm_weight);
   const std::span<float> gate_up = Scratch(&gate_up_, m, block.gate_up.n());
   const std::span<float> activated = Scratch(&activated_, m, spec.intermediate_size);
-  MultiplyGroup(block.gate_up, {normed.data(), m, width, width}, gate_up);
+  RunGroup(block.gate_up, {normed.data(), m, width, width}, gate_up);
   SiluMul(gate_up.data(), block.gate_up.n(), m, spec.intermediate_size, activated.data(),
           spec.intermediate_size, context_.isa, context_.pool);
   const Rows down_input{activated.data(), m, spec.intermediate_size, spec.intermediate_size};
@@ -131,7 +138,7 @@ void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceS
     if (tap_) tap_(block.down, down_input);
     return;
   }
-  MultiplyGroup(block.down, down_input, projected);
+  RunGroup(block.down, down_input, projected);
   add(projected);
 }
 
@@ -147,15 +154,12 @@ void Forward::Head(const Batch& batch, std::span<const float> hidden, std::span<
   }
   RmsNorm(normed.data(), width, wanted, model_.final_norm_weight.data<float>(),
           model_.spec.norm_epsilon, normed.data(), width, context_.isa, context_.pool);
-  MultiplyGroup(model_.head, {normed.data(), wanted, width, width}, logits);
+  RunGroup(model_.head, {normed.data(), wanted, width, width}, logits);
 }
 
-void Forward::MultiplyGroup(const LinearGroup& group, const Rows& x, std::span<float> y) {
+void Forward::RunGroup(const LinearGroup& group, const Rows& x, std::span<float> y) {
   if (tap_) tap_(group, x);
-  for (size_t i = 0; i < group.parts.size(); ++i) {
-    group.parts[i]->QuantizeRows(x, &quantized_, context_);
-    group.parts[i]->Multiply(quantized_, y.data() + group.part_columns[i], group.n(), context_);
-  }
+  MultiplyGroup(group, x, &quantized_, y.data(), context_);
 }
 
 void Forward::Attention(const octavo::Block& block, int64_t block_index, const Batch& batch,

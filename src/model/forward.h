@@ -45,6 +45,10 @@ struct AttentionRows {
 // Called in each block before its attention: scales of what is kept are found with it.
 using AttentionTap = std::function<void(const AttentionRows& rows)>;
 
+// y [m, group.n()] = group(x). What shares its input quantizes it once; `quantized` is scratch.
+void MultiplyGroup(const LinearGroup& group, const Rows& x, QuantizedRows* quantized, float* y,
+                   const Context& context);
+
 // Owns the scratch memory of passes over one model; one pass at a time.
 class Forward {
  public:
@@ -67,8 +71,8 @@ class Forward {
   void Head(const Batch& batch, std::span<const float> hidden, std::span<float> logits);
 
  private:
-  // y [m, group.n()] = group(x); quantizes x once for each part.
-  void MultiplyGroup(const LinearGroup& group, const Rows& x, std::span<float> y);
+  // The tap, then y [m, group.n()] = group(x).
+  void RunGroup(const LinearGroup& group, const Rows& x, std::span<float> y);
   void Attention(const octavo::Block& block, int64_t block_index, const Batch& batch,
                  std::span<SequenceState* const> states);
   // The queries and keys of qkv_, in place, as attention reads them: rotated, and transformed as

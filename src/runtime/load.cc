@@ -271,6 +271,15 @@ Status LoadedModel::LoadGroup(LinearGroup* group, const Context& context) {
   return OkStatus();
 }
 
+LayerViews LoadedModel::TensorsOf(const LinearLayer& layer) const {
+  return CollectTensors(checkpoint_, layer.name, online_tensors_);
+}
+
+Result<Tensor> LoadedModel::Weight(const LinearLayer& layer) const {
+  OCTAVO_ASSIGN_OR_RETURN(const Scheme* scheme, SelectScheme(layer));
+  return scheme->dequantize(layer, TensorsOf(layer));
+}
+
 std::vector<std::string> LoadedModel::UnusedTensors() const {
   std::set<std::string, std::less<>> modules = {model_.names.embedding, model_.names.final_norm};
   const auto add = [&](const LinearGroup& group) {

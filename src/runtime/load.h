@@ -53,6 +53,12 @@ class LoadedModel {
   // To be called then: `online` are tensors of transforms. Drops the ends.
   Status TensorsWereReplaced(const TensorNameSet& online);
 
+  // What a linear layer of the graph has in the checkpoint, by suffix, without the matrices of its
+  // transforms.
+  LayerViews TensorsOf(const LinearLayer& layer) const;
+  // The layer's weight as stored, F32 [n, k]: before transforms, that is.
+  Result<Tensor> Weight(const LinearLayer& layer) const;
+
   // Tensors of the checkpoint that no module of the graph has, without those the family is known to
   // carry.
   std::vector<std::string> UnusedTensors() const;

@@ -1,0 +1,105 @@
+// Bits chosen by measurement, as a user asks for them, on the model of 260,000 parameters.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "e2e/run_octavo.h"
+
+namespace octavo {
+namespace {
+
+using testing::Outcome;
+using testing::Repository;
+using testing::RunOctavo;
+using testing::TemporaryFolder;
+
+const std::string kStories = Repository("data/stories260k");
+const std::string kText = Repository("data/text/tinystories.txt");
+
+class ChooseBits : public ::testing::Test {
+ protected:
+  // 172 columns of down_proj are no multiple of 32.
+  Outcome Quantize(const std::string& out, const std::vector<std::string>& more,
+                   const std::string& candidates = "W4A16,W8A16") {
+    std::vector<std::string> arguments = {"quantize",
+                                          kStories,
+                                          "-o",
+                                          folder_.path() / out,
+                                          "--method",
+                                          "rtn",
+                                          "--group-size",
+                                          "32",
+                                          "--candidates",
+                                          candidates,
+                                          "--ignore",
+                                          "lm_head",
+                                          "re:.*down_proj",
+                                          "--calibration",
+                                          kText,
+                                          "--num-samples",
+                                          "8",
+                                          "--max-length",
+                                          "128"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunOctavo(arguments);
+  }
+  std::string Path(const std::string& name) const { return folder_.path() / name; }
+
+  TemporaryFolder folder_;
+};
+
+// Scales are float32 as the model is: 5 and 9 bits a weight.
+TEST_F(ChooseBits, AMixWithinTheBitsThatReadsBackAndIsApplied) {
+  const std::string table = Path("table.json");
+  const Outcome mixed = Quantize("mixed", {"--target-bits", "6", "--sensitivities", table});
+  ASSERT_EQ(mixed.exit_code, 0) << mixed.err;
+  EXPECT_NE(mixed.err.find("bits a weight"), std::string::npos) << mixed.err;
+  EXPECT_NE(mixed.err.find("KL to the original as quantized"), std::string::npos) << mixed.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("mixed.candidates"))) << "candidates are removed";
+
+  const std::string recipe = ReadFile(Path("mixed/recipe.yaml")).value();
+  EXPECT_TRUE(recipe.starts_with("# Chosen by measurement: ")) << recipe;
+  EXPECT_NE(recipe.find("W8A16:"), std::string::npos) << recipe;
+  const Value config =
+      ParseJson(ReadFile(Path("mixed/config.json")).value(), "config.json").value();
+  EXPECT_EQ(config.Find("quantization_config")->Find("config_groups")->as_object().size(), 2U);
+
+  // The recipe alone, edited or not, makes the same model.
+  const Outcome again =
+      RunOctavo({"quantize", kStories, "-o", Path("again"), "--recipe", Path("mixed/recipe.yaml")});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(ReadFile(Path("again/model.safetensors")).value(),
+            ReadFile(Path("mixed/model.safetensors")).value());
+
+  // What was measured is chosen from again: no candidate is made for it.
+  const Outcome larger = Quantize("larger", {"--target-bits", "8", "--sensitivities", table,
+                                             "--dry-run", "--write-recipe", Path("larger.yaml")});
+  ASSERT_EQ(larger.exit_code, 0) << larger.err;
+  EXPECT_EQ(larger.err.find("candidate 1"), std::string::npos) << larger.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("larger")));
+  EXPECT_NE(ReadFile(Path("larger.yaml")).value().find("W4A16:"), std::string::npos);
+
+  const Outcome within = Quantize("within", {"--max-kl", "0.001", "--sensitivities", table});
+  EXPECT_EQ(within.exit_code, 0) << within.err;
+}
+
+TEST_F(ChooseBits, WhatCannotBeIsRefusedWithTheRemedy) {
+  const Outcome small = Quantize("out", {"--target-bits", "4"});
+  EXPECT_EQ(small.exit_code, 1);
+  EXPECT_NE(small.err.find("5.000 bits a weight"), std::string::npos) << small.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("out")));
+  EXPECT_FALSE(std::filesystem::exists(Path("out.candidates")));
+
+  const Outcome unknown = Quantize("out", {"--target-bits", "6"}, "W4A61");
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_NE(unknown.err.find("W4A16"), std::string::npos) << unknown.err;
+
+  const Outcome no_data =
+      RunOctavo({"quantize", kStories, "-o", Path("out"), "--target-bits", "6"});
+  EXPECT_EQ(no_data.exit_code, 1);
+  EXPECT_NE(no_data.err.find("--calibration"), std::string::npos) << no_data.err;
+}
+
+}  // namespace
+}  // namespace octavo
