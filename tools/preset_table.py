@@ -52,16 +52,16 @@ def measure(args, preset, method, flags, work):
     wall, cpu, peak = re.search(r"([\d.]+) s, ([\d.]+) CPU s, peak memory (\d+) MiB", made.stderr + made.stdout).groups()
     # The original's perplexity is the same every time: only the windows of the divergence are compared.
     text = ["--text", args.text, "--json", "--max-windows"]
-    report = json.loads(run(args.octavo, "compare", args.model, out, *text, args.kl_windows, "--kl-windows", args.kl_windows).stdout)
+    report = json.loads(run(args.octavo, "compare", args.model, out, *text, args.kl_windows).stdout)
     perplexity = json.loads(run(args.octavo, "perplexity", out, *text, args.windows).stdout)["perplexity"]
     bits = bits_per_weight(args.octavo, out)
     shutil.rmtree(out)
-    after = report["after"]
+    after = report["models"][0]
     how = " ".join([{"rtn": "to nearest", "gptq": "GPTQ", "awq": "AWQ"}[method]] + (["after SmoothQuant 0.8"] if flags else []))
     name = f"{preset}, groups of {args.group_size}" if grouped else preset
-    return (f"| {name} | {how} | {after['bytes'] / 1e6:.1f} | {bits:.2f} | {perplexity:.3f} | {report['kl']:.4f} | "
-            f"{100 * report['same_top1']:.1f} % | {float(wall):.0f} | {float(cpu):.0f} | {peak} | {after['prefill_tokens_per_second']:.0f} | "
-            f"{after['decode_tokens_per_second']:.0f} |"), report["before"]
+    return (f"| {name} | {how} | {after['bytes'] / 1e6:.1f} | {bits:.2f} | {perplexity:.3f} | {after['kl']:.4f} | "
+            f"{100 * after['same_top1']:.1f} % | {float(wall):.0f} | {float(cpu):.0f} | {peak} | {after['prefill_tokens_per_second']:.0f} | "
+            f"{after['decode_tokens_per_second']:.0f} |"), report["base"]
 
 
 def main():

@@ -18,6 +18,7 @@ enum class StatusCode {
   kIo,               // the operating system refused
   kOutOfMemory,      // a budget would be exceeded
   kCancelled,        // the user asked to stop
+  kBoundMissed,      // a measured figure is beyond a bound that was asked for
   kInternal,         // our own mistake, noticed in time
 };
 
@@ -56,6 +57,7 @@ Status Unsupported(std::string message);
 Status IoError(std::string message);
 Status OutOfMemory(std::string message);
 Status Cancelled(std::string message);
+Status BoundMissed(std::string message);
 Status Internal(std::string message);
 
 namespace internal {

@@ -1,16 +1,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "apps/command.h"
+#include "apps/compare_checkpoints.h"
+#include "apps/task_flags.h"
 #include "apps/text_windows.h"
+#include "base/file.h"
 #include "base/json.h"
-#include "eval/divergence.h"
-#include "eval/perplexity.h"
-#include "eval/throughput.h"
-#include "runtime/load.h"
+#include "eval/comparison.h"
+#include "eval/report_page.h"
+#include "eval/same_tokenizer.h"
 
 namespace octavo {
 
@@ -18,108 +20,131 @@ namespace {
 
 struct Options {
   std::string base;
-  std::string model;
+  std::vector<std::string> models;
   TextWindowFlags text;
-  int64_t kl_windows = 8;
+  std::string chats;
+  TaskFlags tasks;
+  GateBounds bounds;
+  std::string html;
+  bool force = false;
+  bool no_speed = false;
   bool json = false;
+  bool markdown = false;
 };
 
-// One column of the table.
-struct Measured {
-  int64_t bytes = 0;
-  PerplexityResult perplexity;
-  int64_t prefill_tokens = 0;
-  double prefill_rate = 0;  // tokens per second
-  double decode_rate = 0;
-};
-
-Result<Measured> Measure(const LoadedModel& loaded, const std::vector<Window>& windows,
-                         const Context& context) {
-  constexpr int64_t kDecodeTokens = 32;
-  const Model& model = loaded.model();
-  Measured measured;
-  measured.bytes = loaded.checkpoint().total_bytes();
-  OCTAVO_ASSIGN_OR_RETURN(measured.perplexity, Perplexity(model, windows, context));
-  // As long a prompt as leaves room for what is decoded behind it.
-  const auto room =
-      static_cast<size_t>(std::max<int64_t>(1, model.spec.max_positions - kDecodeTokens));
-  const std::span<const TokenId> tokens(windows.front().tokens);
-  const auto prompt = tokens.first(std::min(room, tokens.size()));
-  measured.prefill_tokens = std::ssize(prompt);
-  OCTAVO_ASSIGN_OR_RETURN(measured.prefill_rate, MeasurePrefill(model, prompt, 0, context));
-  OCTAVO_ASSIGN_OR_RETURN(
-      measured.decode_rate,
-      MeasureDecode(model, prompt, {.sequences = 1, .tokens = kDecodeTokens}, 0, context));
-  return measured;
+bool ReadsText(const Options& options) {
+  return !options.text.text.empty() || !options.chats.empty();
 }
 
-Value ToJson(const Measured& measured) {
-  Value json = Value::MakeObject();
-  json.Set("bytes", measured.bytes);
-  json.Set("perplexity", measured.perplexity.perplexity);
-  json.Set("nll", measured.perplexity.nll);
-  json.Set("tokens", measured.perplexity.tokens);
-  json.Set("prefill_tokens_per_second", measured.prefill_rate);
-  json.Set("decode_tokens_per_second", measured.decode_rate);
-  return json;
-}
-
-std::string Table(const Measured& before, const Measured& after,
-                  const DivergenceResult& divergence) {
-  const auto row = [](std::string_view label, double first, double second, int digits) {
-    return fmt::format("  {:<34} {:>12.{}f} {:>12.{}f} {:>9.3f} x\n", label, first, digits, second,
-                       digits, second / first);
-  };
-  std::string text = fmt::format("  {:<34} {:>12} {:>12} {:>11}\n", "", "before", "after", "ratio");
-  text += row("weights, MB", static_cast<double>(before.bytes) / 1e6,
-              static_cast<double>(after.bytes) / 1e6, 1);
-  text += row("perplexity", before.perplexity.perplexity, after.perplexity.perplexity, 3);
-  text += row(fmt::format("prefill of {}, tokens/s", before.prefill_tokens), before.prefill_rate,
-              after.prefill_rate, 1);
-  text += row("decode of one sequence, tokens/s", before.decode_rate, after.decode_rate, 1);
-  text += fmt::format(
-      "  KL divergence {:.4f} nats, same most likely token {:.1f} % (over {} positions)\n",
-      divergence.kl, 100 * divergence.same_top1, divergence.positions);
-  return text;
-}
-
-Status Run(const Options& options, const Context& context) {
-  OCTAVO_ASSIGN_OR_RETURN(const std::vector<Window> windows,
-                          ReadTextWindows(options.text, options.base));
-  OCTAVO_ASSIGN_OR_RETURN(const auto base, LoadModel(options.base, {}, context));
-  OCTAVO_ASSIGN_OR_RETURN(const auto model, LoadModel(options.model, {}, context));
-  OCTAVO_ASSIGN_OR_RETURN(const Measured before, Measure(*base, windows, context));
-  OCTAVO_ASSIGN_OR_RETURN(const Measured after, Measure(*model, windows, context));
-  const auto kl_windows = std::min(windows.size(), static_cast<size_t>(options.kl_windows));
-  OCTAVO_ASSIGN_OR_RETURN(
-      const DivergenceResult divergence,
-      Divergence(base->model(), model->model(), std::span(windows).first(kl_windows), context));
-  if (options.json) {
-    Value json = Value::MakeObject();
-    json.Set("before", ToJson(before));
-    json.Set("after", ToJson(after));
-    json.Set("kl", divergence.kl);
-    json.Set("same_top1", divergence.same_top1);
-    json.Set("kl_positions", divergence.positions);
-    Print(WriteJson(json, {.indent = 2}) + "\n");
-  } else {
-    Print(Table(before, after, divergence));
+// Windows and what they are of; none where only tasks are asked for.
+Status ReadSource(const Options& options, ComparisonRequest* request) {
+  const WindowOptions& cut = options.text.windows;
+  if (!options.chats.empty()) {
+    const int64_t rows =
+        cut.max_windows > 0 ? cut.max_windows : std::numeric_limits<int64_t>::max();
+    OCTAVO_ASSIGN_OR_RETURN(
+        request->windows,
+        ReadRowWindows(options.chats,
+                       {.num_samples = rows, .max_length = cut.window, .shuffle = false},
+                       options.base));
+    request->text = fmt::format("{}, {} rows of at most {} tokens", options.chats,
+                                request->windows.size(), cut.window);
+  } else if (!options.text.text.empty()) {
+    OCTAVO_ASSIGN_OR_RETURN(request->windows, ReadTextWindows(options.text, options.base));
+    request->text = fmt::format("{}, {} windows of {} tokens", options.text.text,
+                                request->windows.size(), cut.window);
   }
   return OkStatus();
 }
 
+Status CheckTokenizers(const Options& options, const Context& context) {
+  std::string text;
+  if (!options.text.text.empty()) {
+    OCTAVO_ASSIGN_OR_RETURN(text, ReadFile(options.text.text));
+  }
+  for (const std::string& model : options.models)
+    OCTAVO_RETURN_IF_ERROR(CheckSameTokenizer(options.base, model, text, context.log));
+  return OkStatus();
+}
+
+std::string TerminalText(const Comparison& comparison) {
+  std::string text = TableText(SummaryTable(comparison));
+  for (size_t i = 0; i < comparison.tasks.size(); ++i)
+    text += "\n" + TableText(TasksTable(comparison, i));
+  return text + BoundLines(comparison.bounds);
+}
+
+Status Run(const Options& options, const Context& context) {
+  if (!ReadsText(options) && !options.tasks.any_task()) {
+    return InvalidArgument(
+        "there is nothing to compare by: give --text FILE, --chats FILE or --tasks");
+  }
+  OCTAVO_RETURN_IF_ERROR(
+      CheckBoundsHaveFigures(options.bounds, ReadsText(options), options.tasks.any_task()));
+  if (!options.html.empty()) {
+    OCTAVO_RETURN_IF_ERROR(CheckReportPath(options.html, options.force));
+  }
+  ComparisonRequest request{.base = options.base,
+                            .models = options.models,
+                            .windows = {},
+                            .text = {},
+                            .tasks = options.tasks.any_task() ? &options.tasks : nullptr,
+                            .bounds = options.bounds,
+                            .speed = !options.no_speed,
+                            .provenance = options.json || !options.html.empty()};
+  OCTAVO_RETURN_IF_ERROR(CheckTokenizers(options, context));
+  OCTAVO_RETURN_IF_ERROR(ReadSource(options, &request));
+  OCTAVO_ASSIGN_OR_RETURN(const Comparison comparison, CompareCheckpoints(request, context));
+  if (!options.html.empty()) {
+    OCTAVO_RETURN_IF_ERROR(WriteReportPage(options.html, comparison, options.force));
+    context.log.Info("the report is in " + options.html);
+  }
+  if (options.json) {
+    Print(WriteJson(ToJson(comparison), {.indent = 2}) + "\n");
+  } else {
+    Print(options.markdown ? ComparisonMarkdown(comparison) : TerminalText(comparison));
+  }
+  return GateStatus(comparison.bounds);
+}
+
 CommandBody Add(CLI::App& app) {
   app.description(
-      "What a quantization cost: bytes, perplexity, KL divergence and speed of two checkpoints");
-  app.footer("Example:\n  octavo compare model model-w8a8 --text wiki.test.raw --max-windows 40");
+      "What quantization cost: an original and checkpoints made from it read the same tokens in "
+      "one "
+      "walk, and\nanswer the same questions; KL divergence, perplexity, agreement, scores, bytes "
+      "and speed, side by side");
+  app.footer(
+      "Examples:\n"
+      "  octavo compare model model-w8a8 --text wiki.test.raw --max-windows 40\n"
+      "  octavo compare model model-w8a8 model-w4a16 --chats chats.jsonl --html report.html\n"
+      "  octavo compare model model-w8a8 --tasks gsm8k,hellaswag --limit 250 --data data\n"
+      "  octavo compare model model-w8a8 --text wiki.test.raw --max-kl 0.02 --max-ppl-increase "
+      "1%\n\n"
+      "KL divergence and agreement are of every position, perplexity of those whose next token is "
+      "known; ± is\none standard error, windows drawn as wholes (docs/comparing.md).\n"
+      "Exit codes: 0, 1 (an error), 2 (the command line), 3 (a bound is missed).");
   auto options = std::make_shared<Options>();
   app.add_option("base", options->base, "The original checkpoint folder")->required();
-  app.add_option("model", options->model, "The quantized checkpoint folder")->required();
+  app.add_option("models", options->models, "The quantized checkpoint folders")->required();
   AddTextWindowFlags(app, &options->text);
-  app.add_option("--kl-windows", options->kl_windows, "Windows over which the divergence is taken")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  app.add_option("--chats", options->chats,
+                 "Rows to predict instead of a text, as quantize --calibration reads them "
+                 "(\"messages\": through the chat template), one a window, at all positions; "
+                 "--max-windows takes the first ones")
+      ->excludes(app.get_option("--text"));
+  AddTaskFlags(app, &options->tasks);
+  AddGateFlags(app, "", &options->bounds);
+  app.add_option("--min-recovery", options->bounds.min_recovery,
+                 "Bound: percent of the original's score that every figure of --tasks keeps")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--html", options->html,
+                 "Write a report: one page with plots, tables, recipe and hashes, that needs no "
+                 "network");
+  app.add_flag("--force", options->force, "Replace the report if it exists");
+  app.add_flag("--no-speed", options->no_speed, "Do not measure tokens per second");
   AddJsonFlag(app, &options->json);
+  app.add_flag("--markdown", options->markdown, "Print a block for a model card")
+      ->excludes(app.get_option("--json"));
   return [options](const Context& context) { return Run(*options, context); };
 }
 

@@ -5,19 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 
 #include "apps/command.h"
+#include "apps/task_flags.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "eval/answer_journal.h"
 #include "eval/eval_report.h"
 #include "eval/eval_subject.h"
 #include "eval/evaluate.h"
-#include "eval/task_file.h"
 #include "eval/task_list.h"
 #include "io/sha256.h"
 
@@ -27,20 +26,8 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-struct Options {
+struct Options : TaskFlags {
   std::string model;
-  std::vector<std::string> tasks;
-  std::vector<std::string> task_files;
-  std::string data;
-  std::optional<int64_t> num_fewshot;
-  std::optional<double> limit;
-  SubjectOptions subject;
-  bool turns = false;  // the default, said
-  bool one_turn = false;
-  bool add_bos = false;
-  bool no_bos = false;
-  EvalOptions eval;
-  std::string batch_size = "auto";
   std::string output;
   bool log_samples = false;
   bool json = false;
@@ -61,13 +48,6 @@ std::string DateId(Clock::time_point time) {
       std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()) %
       std::chrono::seconds(1);
   return fmt::format("{}.{:06}", std::string_view(text.data(), length), micros.count());
-}
-
-// A share below 1, else a number of documents.
-int64_t LimitOf(const Task& task, const std::optional<double>& limit) {
-  if (!limit) return 0;
-  const auto documents = static_cast<double>(task.documents().size());
-  return static_cast<int64_t>(*limit < 1 ? std::ceil(documents * *limit) : *limit);
 }
 
 std::string TaskNames() {
@@ -97,7 +77,7 @@ std::string Fingerprint(const Options& options, const std::vector<Task>& tasks) 
     of_task.Set("examples", Sha256OfText(WriteJson(task.examples())));
     asked.Set(task.name(), std::move(of_task));
   }
-  const SubjectOptions& subject = options.subject;
+  const SubjectOptions subject = options.subject();
   asked.Set("limit", options.limit ? Value(*options.limit) : Value());
   asked.Set("add_bos", subject.add_bos ? Value(*subject.add_bos) : Value());
   asked.Set("max_length", subject.max_length);
@@ -159,27 +139,10 @@ class OutputFolder {
 Result<std::vector<TaskResult>> RunTasks(const Options& options, const EvalSubject& subject,
                                          const std::vector<Task>& tasks, const OutputFolder& output,
                                          const Context& context) {
-  EvalOptions eval = options.eval;
-  eval.prompts.chat_template = subject.chat_template();
-  eval.prompts.fewshot_as_multiturn = !options.one_turn;
   std::vector<TaskResult> results;
   for (const Task& task : tasks) {
-    eval.limit = LimitOf(task, options.limit);
     OCTAVO_ASSIGN_OR_RETURN(TaskResult result,
-                            Evaluate(subject.evaluated(), task, eval, output.journal(), context));
-    context.log.Info(fmt::format("{}: {} documents, {:.1f} s", task.name(), result.prompts.size(),
-                                 result.seconds));
-    if (result.truncated > 0) {
-      context.log.Warning(fmt::format("{}: of {} requests the model saw only the last {} tokens",
-                                      task.name(), result.truncated,
-                                      subject.evaluated().max_length));
-    }
-    if (result.empty > 0) {
-      context.log.Warning(fmt::format(
-          "{}: {} of {} answers are empty: the model ended, or met a stop string, at once; they "
-          "are scored as they are",
-          task.name(), result.empty, result.prompts.size()));
-    }
+                            RunTask(options, subject, task, subject, output.journal(), context));
     OCTAVO_RETURN_IF_ERROR(output.WriteSamples(task, result));
     results.push_back(std::move(result));
   }
@@ -238,8 +201,6 @@ void WarnOfUnscored(const std::vector<Task>& tasks, const Context& context) {
 
 Status Run(Options& options, const Context& context) {
   const auto start = Clock::now();
-  if (options.add_bos || options.no_bos) options.subject.add_bos = options.add_bos;
-  if (options.batch_size != "auto") options.eval.batch_size = std::stoll(options.batch_size);
   if (options.tasks == std::vector<std::string>{"list"}) {
     Print(TaskNames());
     return OkStatus();
@@ -248,19 +209,10 @@ Status Run(Options& options, const Context& context) {
     return InvalidArgument("--log-samples needs --output-path, the folder to write them to");
   if (options.tasks.empty() && options.task_files.empty())
     return InvalidArgument("there is no task: give --tasks (list: all there are) or --task-file");
-  std::vector<TaskDefinition> own;
-  for (const std::string& path : options.task_files) {
-    OCTAVO_ASSIGN_OR_RETURN(TaskDefinition task, ReadTaskFile(path));
-    own.push_back(std::move(task));
-  }
-  OCTAVO_ASSIGN_OR_RETURN(TaskSelection selection,
-                          SelectTasks(options.tasks, options.num_fewshot, own));
+  OCTAVO_ASSIGN_OR_RETURN(const TaskSelection selection, ReadTasks(options));
   OCTAVO_RETURN_IF_ERROR(AskForSamples(selection.tasks, &options));
-  for (Task& task : selection.tasks) {
-    OCTAVO_RETURN_IF_ERROR(task.ReadData(options.data));
-  }
   OCTAVO_ASSIGN_OR_RETURN(const auto subject,
-                          EvalSubject::Load(options.model, options.subject, context));
+                          EvalSubject::Load(options.model, options.subject(), context));
   OutputFolder output(options, start);
   OCTAVO_RETURN_IF_ERROR(output.Open(Fingerprint(options, selection.tasks), context));
   OCTAVO_ASSIGN_OR_RETURN(const std::vector<TaskResult> results,
@@ -300,46 +252,7 @@ CommandBody Add(CLI::App& app) {
       "figure: two figures\ncloser than about twice that may differ by chance.");
   auto options = std::make_shared<Options>();
   app.add_option("model", options->model, "The checkpoint folder")->required();
-  app.add_option("--tasks", options->tasks, "Tasks and groups, separated by commas; list: all")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--task-file", options->task_files,
-                 "A task of your own in lm-eval's YAML (may be repeated): the plain kinds, with "
-                 "Jinja templates")
-      ->allow_extra_args(false);
-  app.add_option("--data", options->data, "The folder of the tasks' data files")
-      ->capture_default_str();
-  app.add_option("--num-fewshot", options->num_fewshot,
-                 "Examples in front of each question; by default what each task has")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--limit", options->limit,
-                 "Documents of each task, the first ones; below 1: that share of them")
-      ->check(CLI::PositiveNumber);
-  auto* chat = app.add_flag("--apply-chat-template", options->subject.apply_chat_template,
-                            "Put prompts into the model's chat template");
-  auto* turns = app.add_flag("--fewshot-as-multiturn", options->turns,
-                             "With a chat template: examples as turns of their own (the default)")
-                    ->needs(chat);
-  app.add_flag("--no-fewshot-as-multiturn", options->one_turn, "Examples all in one turn")
-      ->excludes(turns);
-  app.add_option("--system-instruction", options->eval.prompts.system_instruction,
-                 "Text in front of every prompt, or its system turn");
-  auto* bos = app.add_flag("--add-bos-token", options->add_bos,
-                           "Put BOS in front of every text; by default as the tokenizer does");
-  app.add_flag("--no-add-bos-token", options->no_bos, "Put none there")->excludes(bos);
-  app.add_option("--max-length", options->subject.max_length,
-                 "Tokens the model sees at once; by default all its positions")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--batch-size", options->batch_size,
-                 "Answers to generate side by side; auto: as many as free memory holds, at most 32")
-      ->check(CLI::IsMember({"auto"}) | CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--bootstrap-iters", options->eval.bootstrap_iterations,
-                 "Resamples for standard errors that have no formula; 0: no standard errors")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--fewshot-seed", options->eval.prompts.fewshot_seed, "Seed of drawn examples")
-      ->capture_default_str();
+  AddTaskFlags(app, options.get());
   app.add_option("--output-path", options->output,
                  "Folder for results_*.json, in a folder named after the model; a run that was "
                  "interrupted goes on there when the same command is given again");

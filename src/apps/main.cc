@@ -30,6 +30,7 @@ namespace {
 
 constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
+constexpr int kExitBoundMissed = 3;
 constexpr int kExitCancelled = 130;  // what shells give for Ctrl-C
 
 std::atomic<bool> cancelled{false};
@@ -55,6 +56,7 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions* options) {
 int RunCommand(const CommandBody& body, const GlobalOptions& options) {
   const auto fail = [](const Status& status) {
     fmt::print(stderr, "octavo: {}\n", status.ToString());
+    if (status.code() == StatusCode::kBoundMissed) return kExitBoundMissed;
     return status.code() == StatusCode::kCancelled ? kExitCancelled : kExitError;
   };
   const Result<Isa> isa = SelectIsa();

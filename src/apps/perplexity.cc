@@ -51,6 +51,7 @@ CommandBody Add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("model", options->model, "The checkpoint folder")->required();
   AddTextWindowFlags(app, &options->text);
+  app.get_option("--text")->required();
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) { return Run(*options, context); };
 }

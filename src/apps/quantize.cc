@@ -6,6 +6,7 @@
 
 #include "apps/bit_flags.h"
 #include "apps/command.h"
+#include "apps/verify.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/usage.h"
@@ -31,6 +32,7 @@ struct Options {
   std::string method = "gptq";
   std::string propagate = "full";
   bool no_shuffle = false;
+  VerifyFlags verify;
   bool json = false;
 };
 
@@ -170,6 +172,7 @@ CommandBody Add(CLI::App& app) {
                  "alone quantized (weights), or the original (none)")
       ->check(CLI::IsMember({"full", "weights", "none"}))
       ->capture_default_str();
+  AddVerifyFlags(app, &options->verify);
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) -> Status {
     options->quantize.model = options->model;
@@ -180,18 +183,33 @@ CommandBody Add(CLI::App& app) {
                                                                     : Propagate::kNone;
     options->quantize.dataset.shuffle = !options->no_shuffle;
     if (options->quantize.memory_bytes > 0) ReturnFreedMemory();
+    const bool verifies = options->verify.on && !options->quantize.dry_run;
+    ComparisonRequest verification;
+    if (options->verify.on) {
+      OCTAVO_ASSIGN_OR_RETURN(verification, PlanVerification(options->verify, options->quantize));
+    }
     OCTAVO_ASSIGN_OR_RETURN(const Recipe parsed, ReadRecipe(*options, context));
     if (!options->write_recipe.empty())
       OCTAVO_RETURN_IF_ERROR(WriteFileAtomically(options->write_recipe, RecipeYaml(parsed)));
     OCTAVO_ASSIGN_OR_RETURN(const QuantizationReport report,
                             Quantize(options->quantize, parsed, context));
-    if (options->json) {
-      Print(WriteJson(ToJson(report), {.indent = 2}) + "\n");
-    } else {
-      PrintSummary(*options, report);
+    Value json = ToJson(report);
+    if (!options->json) PrintSummary(*options, report);
+    Status verdict;
+    if (verifies) {
+      OCTAVO_ASSIGN_OR_RETURN(const Comparison comparison,
+                              CompareCheckpoints(verification, context));
+      json.Set("verification", ToJson(comparison));
+      verdict = GateStatus(comparison.bounds);
+      if (!options->json) {
+        Print(fmt::format("  verified on {}:\n  {}\n{}", comparison.text, Verdict(comparison, 0),
+                          BoundLines(comparison.bounds)));
+      }
     }
-    return options->bits.given() && !options->quantize.dry_run ? ReportChosen(*options, context)
-                                                               : OkStatus();
+    if (options->bits.given() && !options->quantize.dry_run)
+      OCTAVO_RETURN_IF_ERROR(ReportChosen(*options, context));
+    if (options->json) Print(WriteJson(json, {.indent = 2}) + "\n");
+    return verdict;
   };
 }
 

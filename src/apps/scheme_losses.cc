@@ -9,8 +9,7 @@
 #include "base/json.h"
 #include "compress/pipeline.h"
 #include "compress/recipe.h"
-#include "eval/divergence.h"
-#include "eval/perplexity.h"
+#include "eval/lockstep.h"
 
 namespace octavo {
 
@@ -96,11 +95,13 @@ Result<SchemeLoss> SchemeLosses::Measure(const QuantizationScheme& declared,
     OCTAVO_ASSIGN_OR_RETURN(quantized, LoadModel(out, {}, context));
     model = &quantized->model();
   }
-  OCTAVO_ASSIGN_OR_RETURN(const PerplexityResult perplexity, Perplexity(*model, windows_, context));
-  OCTAVO_ASSIGN_OR_RETURN(const DivergenceResult divergence,
-                          Divergence(base_->model(), *model, windows_, context));
-  return SchemeLoss{
-      .perplexity = perplexity.perplexity, .kl = divergence.kl, .same_top1 = divergence.same_top1};
+  const NamedModel models[] = {{out.string(), *model}};
+  OCTAVO_ASSIGN_OR_RETURN(const LockstepResult read,
+                          Lockstep({model_, base_->model()}, models, windows_, context));
+  const auto& [quality, divergence] = read.models.front();
+  return SchemeLoss{.perplexity = quality.perplexity.mean,
+                    .kl = divergence.kl.mean.mean,
+                    .same_top1 = divergence.same_top1};
 }
 
 }  // namespace octavo

@@ -1,9 +1,12 @@
 #include "apps/text_windows.h"
 
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "text/chat_template.h"
+#include "text/dataset.h"
 #include "text/tokenizer.h"
 
 namespace octavo {
@@ -23,7 +26,7 @@ Result<TokenId> ReadBosToken(const std::string& folder) {
 }  // namespace
 
 void AddTextWindowFlags(CLI::App& app, TextWindowFlags* flags) {
-  app.add_option("--text", flags->text, "The text to predict (UTF-8)")->required();
+  app.add_option("--text", flags->text, "The text to predict (UTF-8)");
   app.add_option("--window", flags->windows.window, "Tokens the model sees at once")
       ->capture_default_str();
   app.add_option("--stride", flags->windows.stride,
@@ -47,6 +50,25 @@ Result<std::vector<Window>> ReadTextWindows(const TextWindowFlags& flags,
   }
   auto windows = CutWindows(*tokens, options);
   if (!windows.ok()) return windows.status().Annotate(flags.text);
+  return windows;
+}
+
+Result<std::vector<Window>> ReadRowWindows(const std::string& path, const DatasetOptions& options,
+                                           const std::string& model_folder) {
+  OCTAVO_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Load(model_folder));
+  std::optional<ChatTemplate> chat_template;
+  if (auto found = ChatTemplate::Load(model_folder); found.ok()) {
+    chat_template = std::move(found).value();
+  } else if (found.status().code() != StatusCode::kNotFound) {
+    return found.status();
+  }
+  OCTAVO_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(path, options, &tokenizer,
+                                                       chat_template ? &*chat_template : nullptr));
+  std::vector<Window> windows;
+  for (std::vector<TokenId>& sample : dataset.samples) {
+    if (sample.size() > 1) windows.push_back({.tokens = std::move(sample)});
+  }
+  if (windows.empty()) return InvalidArgument(path + ": no row has two tokens, one to predict");
   return windows;
 }
 

@@ -1,4 +1,4 @@
-// What `perplexity` and `compare` share: a text file in windows of tokens.
+// What `perplexity` and `compare` share: a text file in windows of tokens; and chats, one a window.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "apps/command.h"
 #include "eval/windows.h"
+#include "octavo/dataset_options.h"
 
 namespace octavo {
 
@@ -15,10 +16,16 @@ struct TextWindowFlags {
   bool bos = false;
 };
 
+// --text, which the caller may require, and how it is cut.
 void AddTextWindowFlags(CLI::App& app, TextWindowFlags* flags);
 
 // Tokenizes the file in one piece, without special tokens, and cuts it.
 Result<std::vector<Window>> ReadTextWindows(const TextWindowFlags& flags,
                                             const std::string& model_folder);
+
+// The rows of a data set as `quantize --calibration` reads them, one a window, all of whose
+// positions are scored.
+Result<std::vector<Window>> ReadRowWindows(const std::string& path, const DatasetOptions& options,
+                                           const std::string& model_folder);
 
 }  // namespace octavo

@@ -43,6 +43,8 @@ std::string_view StatusCodeName(StatusCode code) {
       return "out of memory";
     case StatusCode::kCancelled:
       return "cancelled";
+    case StatusCode::kBoundMissed:
+      return "bound missed";
     case StatusCode::kInternal:
       return "internal error";
   }
@@ -82,6 +84,9 @@ Status OutOfMemory(std::string message) {
 }
 Status Cancelled(std::string message) {
   return Status(StatusCode::kCancelled, std::move(message));
+}
+Status BoundMissed(std::string message) {
+  return Status(StatusCode::kBoundMissed, std::move(message));
 }
 Status Internal(std::string message) {
   return Status(StatusCode::kInternal, std::move(message));

@@ -34,6 +34,7 @@ class EvalSubject {
                                                    const Context& context);
 
   const EvaluatedModel& evaluated() const { return *evaluated_; }
+  const LoadedModel& loaded() const { return *loaded_; }
   // Null unless it is to be applied.
   const ChatTemplate* chat_template() const { return chat_template_ ? &*chat_template_ : nullptr; }
   // What the results file says of the model.

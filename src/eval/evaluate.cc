@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "eval/answers.h"
 #include "eval/batch_size.h"
+#include "eval/metric_values.h"
 #include "eval/scorer.h"
-#include "eval/statistics.h"
 #include "text/unicode.h"
 
 namespace octavo {
@@ -257,27 +257,9 @@ class TaskRun {
       figure.value = kBypass;
       return figure;
     }
-    std::vector<double> values;
-    std::vector<WeightedLoglikelihood> weighted;
-    for (const DocumentScore& score : scores) {
-      const Value& value = score.metrics[index].second;
-      if (value.is_array()) {
-        weighted.push_back({value.as_array()[0].as_double(), value.as_array()[1].as_int()});
-      } else {
-        values.push_back(value.as_double());
-      }
-    }
-    if (metric.aggregation == "weighted_perplexity") {
-      figure.value = WeightedPerplexity(weighted);
-    } else if (metric.aggregation == "bits_per_byte") {
-      figure.value = BitsPerByte(weighted);
-    } else if (metric.aggregation == "perplexity") {
-      figure.value = PerplexityOf(values);
-      figure.error = PerplexityStderr(values, options_.bootstrap_iterations, context_.pool);
-    } else {
-      figure.value = Mean(values);
-      if (options_.bootstrap_iterations > 0) figure.error = MeanStderr(values);
-    }
+    const MetricValues values = ValuesOf(metric, index, scores);
+    figure.value = values.Figure();
+    figure.error = values.Error(options_.bootstrap_iterations, context_.pool);
     return figure;
   }
 

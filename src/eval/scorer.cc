@@ -25,17 +25,6 @@ struct Work {
   int64_t rows() const { return node->end - node->begin; }
 };
 
-Status CheckFinite(std::span<const float> hidden, const std::string& block) {
-  // Sums of finite numbers this small do not overflow, and NaN or infinity stays.
-  double sum = 0;
-  for (const float value : hidden) sum += static_cast<double>(std::abs(value));
-  if (std::isfinite(sum)) return OkStatus();
-  return InvalidArgument(
-      fmt::format("{} computes NaN or infinite values; the checkpoint is damaged there, or "
-                  "something of it was quantized beyond its range",
-                  block));
-}
-
 }  // namespace
 
 struct Scorer::State {

@@ -58,9 +58,12 @@ Status WindowForward::Run(std::span<const TokenId> tokens) {
     batch_.Add(tokens[i], 0, static_cast<int64_t>(i), false);
   hidden_.resize(tokens.size() * static_cast<size_t>(model_.spec.hidden_size));
   OCTAVO_RETURN_IF_ERROR(forward_.Embed(batch_, hidden_));
+  OCTAVO_RETURN_IF_ERROR(CheckFinite(hidden_, model_.names.embedding));
   SequenceState* states[] = {&state};
-  for (int64_t block = 0; block < model_.spec.num_layers; ++block)
+  for (int64_t block = 0; block < model_.spec.num_layers; ++block) {
     forward_.Block(block, batch_, states, hidden_);
+    OCTAVO_RETURN_IF_ERROR(CheckFinite(hidden_, model_.blocks[static_cast<size_t>(block)].name));
+  }
   return OkStatus();
 }
 
@@ -70,6 +73,17 @@ std::span<const float> WindowForward::Logits(int64_t first, int64_t count) {
   logits_.resize(static_cast<size_t>(count * vocab_size()));
   forward_.Head(batch_, hidden_, logits_);
   return logits_;
+}
+
+Status CheckFinite(std::span<const float> hidden, std::string_view module) {
+  // Sums of finite numbers this small do not overflow, and NaN or infinity stays.
+  double sum = 0;
+  for (const float value : hidden) sum += static_cast<double>(std::abs(value));
+  if (std::isfinite(sum)) return OkStatus();
+  return InvalidArgument(
+      fmt::format("{} computes NaN or infinite values; the checkpoint is damaged there, or "
+                  "something of it was quantized beyond its range",
+                  module));
 }
 
 double LogSumExp(std::span<const float> logits) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/context.h"
@@ -39,7 +40,8 @@ class WindowForward {
  public:
   WindowForward(const Model& model, const Context& context);
 
-  // Runs the blocks over a new window.
+  // Runs the blocks over a new window. InvalidArgument names the first block whose output is not
+  // finite.
   Status Run(std::span<const TokenId> tokens);
   // Logits [count, vocab] of rows [first, first + count) of the window that ran last.
   std::span<const float> Logits(int64_t first, int64_t count);
@@ -56,6 +58,9 @@ class WindowForward {
 
 // Rows of logits computed at a time.
 inline constexpr int64_t kLogitRows = 64;
+
+// InvalidArgument, naming the module, where one of its outputs is NaN or infinite.
+Status CheckFinite(std::span<const float> hidden, std::string_view module);
 
 // log sum_j exp(logits[j]), summed in double.
 double LogSumExp(std::span<const float> logits);

@@ -44,10 +44,11 @@ std::vector<int64_t> ChooseRows(int64_t rows, const DatasetOptions& options) {
   if (options.shuffle) {
     order = Rng(options.seed).Permutation(rows);
   } else {
-    order.resize(static_cast<size_t>(std::min(rows, options.num_samples)));
+    order.resize(static_cast<size_t>(rows));
     std::iota(order.begin(), order.end(), int64_t{0});
   }
-  order.resize(static_cast<size_t>(std::min(rows, options.num_samples)));
+  order.erase(order.begin(), order.begin() + std::min(rows, options.skip));
+  order.resize(std::min(order.size(), static_cast<size_t>(options.num_samples)));
   return order;
 }
 
@@ -157,6 +158,10 @@ Result<Dataset> ReadDataset(const std::filesystem::path& path, const DatasetOpti
     Result<Dataset> text = ReadText(path, options, tokenizer);
     if (!text.ok()) return text.status().Annotate(path.string());
     dataset = std::move(text).value();
+  }
+  if (options.skip >= dataset.rows) {
+    return InvalidArgument(fmt::format("{}: of its {} rows none is behind the first {}",
+                                       path.string(), dataset.rows, options.skip));
   }
   if (dataset.samples.empty()) {
     return InvalidArgument(fmt::format("{}: none of the {} rows that were taken has a token in it",

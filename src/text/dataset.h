@@ -34,10 +34,11 @@ struct Dataset {
 // A column of CSV that holds a list or an object holds it as JSON. Blank lines are no rows.
 //
 // With shuffle the rows are the first num_samples of Rng(seed).Permutation(rows): our own choice,
-// the same on every machine, and not that of datasets.shuffle(seed). Only rows that are taken are
-// parsed. `tokenizer` and `chat_template` may be null where no row needs them; a row that needs a
-// missing one is an error that says so. Bad rows name file and line. Fewer rows than asked: all are
-// used. An error where no row that was taken has a token.
+// the same on every machine, and not that of datasets.shuffle(seed). `skip` of them are left out
+// before; an error where none is left. Only rows that are taken are parsed. `tokenizer` and
+// `chat_template` may be null where no row needs them; a row that needs a missing one is an error
+// that says so. Bad rows name file and line. Fewer rows than asked: all are used. An error where no
+// row that was taken has a token.
 //
 // A file whose name ends in .txt (or .txt.gz) is plain text: encoded whole by EncodeText and cut
 // into pieces of max_length tokens, each a row; the last one may be shorter.

@@ -62,13 +62,13 @@ TEST_F(MainJob, QuantizeCompareAndGenerate) {
                                       "--stride", "256", "--max-windows", "8", "--json"});
   ASSERT_EQ(compared.exit_code, 0) << compared.err;
   const Value json = compared.json();
-  const double before = json.Find("before")->Find("perplexity")->as_double();
-  const double after = json.Find("after")->Find("perplexity")->as_double();
-  EXPECT_NEAR(after / before, 1.0, 0.01);
-  EXPECT_LT(json.Find("kl")->as_double(), 0.01);
-  EXPECT_GT(json.Find("kl")->as_double(), 0);
-  EXPECT_LT(json.Find("after")->Find("bytes")->as_int(),
-            json.Find("before")->Find("bytes")->as_int());
+  const Value& base = *json.Find("base");
+  const Value& model = json.Find("models")->as_array().at(0);
+  const double after = model.Find("perplexity")->as_double();
+  EXPECT_NEAR(after / base.Find("perplexity")->as_double(), 1.0, 0.01);
+  EXPECT_LT(model.Find("kl")->as_double(), 0.01);
+  EXPECT_GT(model.Find("kl")->as_double(), 0);
+  EXPECT_LT(model.Find("bytes")->as_int(), base.Find("bytes")->as_int());
 
   const Outcome perplexity = RunOctavo({"perplexity", out, "--text", kText, "--window", "256",
                                         "--stride", "256", "--max-windows", "8", "--json"});

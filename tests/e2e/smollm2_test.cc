@@ -75,10 +75,11 @@ class SmolLM2 : public ::testing::Test {
     arguments.insert(arguments.end(), quantize_flags.begin(), quantize_flags.end());
     const Outcome quantized = RunOctavo(arguments);
     EXPECT_EQ(quantized.exit_code, 0) << quantized.err;
-    const Outcome compared =
-        RunOctavo({"compare", model_, out, "--text", kText, "--max-windows", "8", "--json"});
+    const Outcome compared = RunOctavo(
+        {"compare", model_, out, "--text", kText, "--max-windows", "8", "--no-speed", "--json"});
     EXPECT_EQ(compared.exit_code, 0) << compared.err;
-    return {Perplexity(out), compared.json().Find("kl")->as_double()};
+    const Value json = compared.json();
+    return {Perplexity(out), json.Find("models")->as_array().at(0).Find("kl")->as_double()};
   }
 
   static std::vector<Value> Rows(const std::string& path) {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 
 #include "eval/eval_report.h"
 #include "eval/task_file.h"
+#include "unit/eval/changed_stories.h"
 #include "unit/eval/eval_data.h"
 #include "unit/eval/stories.h"
 
@@ -146,26 +146,9 @@ TEST(Evaluate, AnswersAreThoseOfLmEval) {
   }
 }
 
-// A copy of stories260k with NaN in one tensor.
-void WriteDamagedStories(const std::filesystem::path& folder, const std::string& tensor) {
-  const auto source = std::filesystem::path(OCTAVO_SOURCE_DIR) / "data/stories260k";
-  for (const auto& entry : std::filesystem::directory_iterator(source))
-    std::filesystem::copy_file(entry.path(), folder / entry.path().filename());
-  std::string bytes = ReadFile(source / "model.safetensors").value();
-  uint64_t header = 0;
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  const Value json = ParseJson(bytes.substr(sizeof(header), header), "header").value();
-  const Value& offsets = *json.Find(tensor)->Find("data_offsets");
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const auto begin = static_cast<size_t>(offsets.as_array()[0].as_int());
-  std::memcpy(bytes.data() + sizeof(header) + header + begin, &nan, sizeof(nan));
-  std::filesystem::remove(folder / "model.safetensors");
-  ASSERT_OK(WriteFileAtomically(folder / "model.safetensors", bytes));
-}
-
 TEST(Evaluate, NanNamesTheBlockItComesFrom) {
   const testing::TemporaryFolder folder;
-  WriteDamagedStories(folder.path(), "model.layers.3.mlp.down_proj.weight");
+  testing::WriteStories(folder.path(), "model.layers.3.mlp.down_proj.weight", testing::MakeNan);
   const testing::TestContext context;
   const auto subject = EvalSubject::Load(folder.path(), {}, context.context);
   ASSERT_OK(subject);
@@ -179,7 +162,7 @@ TEST(Evaluate, NanNamesTheBlockItComesFrom) {
 
 TEST(Evaluate, NanInAnAnswerNamesTheBlockToo) {
   const testing::TemporaryFolder folder;
-  WriteDamagedStories(folder.path(), "model.layers.2.self_attn.o_proj.weight");
+  testing::WriteStories(folder.path(), "model.layers.2.self_attn.o_proj.weight", testing::MakeNan);
   const testing::TestContext context;
   const auto subject = EvalSubject::Load(folder.path(), {}, context.context);
   ASSERT_OK(subject);

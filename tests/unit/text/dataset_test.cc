@@ -58,6 +58,24 @@ TEST_F(DatasetTest, TakesTheFirstRowsInOrderAndCutsThem) {
   EXPECT_EQ(dataset->skipped, 1);
 }
 
+TEST_F(DatasetTest, SkippedRowsAreThoseThatWouldHaveBeenTakenFirst) {
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += "{\"input_ids\": [" + std::to_string(i) + "]}\n";
+  const auto path = Write(text);
+  for (const bool shuffle : {false, true}) {
+    DatasetOptions all{.num_samples = 50, .shuffle = shuffle};
+    const auto rows = ReadDataset(path, all, nullptr, nullptr)->samples;
+    const DatasetOptions rest{.num_samples = 4, .shuffle = shuffle, .skip = 30};
+    EXPECT_EQ(ReadDataset(path, rest, nullptr, nullptr)->samples,
+              std::vector<Ids>(rows.begin() + 30, rows.begin() + 34));
+    all.skip = 48;
+    EXPECT_EQ(ReadDataset(path, all, nullptr, nullptr)->samples.size(), 2U);
+    all.skip = 50;
+    ExpectContains(ReadDataset(path, all, nullptr, nullptr).status().message(),
+                   "of its 50 rows none is behind the first 50");
+  }
+}
+
 TEST_F(DatasetTest, ShufflesBySeedAlone) {
   std::string text;
   for (int i = 0; i < 50; ++i) text += "{\"input_ids\": [" + std::to_string(i) + "]}\n";

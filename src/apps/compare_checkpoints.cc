@@ -1,0 +1,183 @@
+#include "apps/compare_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "eval/paired_tasks.h"
+#include "runtime/load.h"
+
+namespace octavo {
+
+namespace {
+
+// An argument as a shell takes it.
+std::string Quoted(const std::string& argument) {
+  const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./=,:+%@").find(c) != std::string_view::npos;
+  });
+  if (plain) return argument;
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// That of this process, as the system has it.
+std::string CommandLine() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::string line = "octavo";
+  for (size_t at = bytes.find('\0'); at != std::string::npos && at + 1 < bytes.size();) {
+    const size_t end = bytes.find('\0', at + 1);
+    line += " " + Quoted(bytes.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  return line;
+}
+
+std::string DateNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M UTC", &utc)};
+}
+
+// Version, machine, command line and date of this run.
+ComparisonRun DescribeComparisonRun(const Context& context) {
+  return {.version = OCTAVO_VERSION,
+          .environment =
+              fmt::format("{}, {} threads", IsaName(context.isa), context.pool.num_threads()),
+          .command_line = CommandLine(),
+          .date = DateNow()};
+}
+
+// A checkpoint in memory: with all that tasks ask for, where there are some.
+struct Loaded {
+  std::unique_ptr<EvalSubject> subject;
+  std::unique_ptr<LoadedModel> without_tasks;
+
+  const LoadedModel& model() const { return subject ? subject->loaded() : *without_tasks; }
+};
+
+Result<std::vector<Loaded>> LoadAll(const ComparisonRequest& request,
+                                    const std::vector<std::string>& folders,
+                                    const Context& context) {
+  std::vector<Loaded> all;
+  for (const std::string& folder : folders) {
+    Loaded& loaded = all.emplace_back();
+    if (request.tasks != nullptr) {
+      OCTAVO_ASSIGN_OR_RETURN(loaded.subject,
+                              EvalSubject::Load(folder, request.tasks->subject(), context));
+    } else {
+      OCTAVO_ASSIGN_OR_RETURN(loaded.without_tasks, LoadModel(folder, {}, context));
+    }
+  }
+  return all;
+}
+
+// The base first.
+Result<std::vector<ComparedModel>> DescribeAll(const ComparisonRequest& request,
+                                               const std::vector<Loaded>& all,
+                                               const std::vector<std::string>& labels,
+                                               const Context& context) {
+  std::vector<ComparedModel> described;
+  for (size_t i = 0; i < all.size(); ++i) {
+    ComparedModel& model = described.emplace_back(DescribeModel(all[i].model(), labels[i]));
+    if (request.provenance) {
+      OCTAVO_ASSIGN_OR_RETURN(model.provenance, FindProvenance(all[i].model().checkpoint()));
+    }
+    if (request.windows.empty() || !request.speed) continue;
+    OCTAVO_ASSIGN_OR_RETURN(
+        model.speed, MeasureSpeed(all[i].model().model(), request.windows.front().tokens, context));
+  }
+  return described;
+}
+
+Result<std::vector<std::vector<PairedTask>>> CompareTasks(const ComparisonRequest& request,
+                                                          const std::vector<Loaded>& all,
+                                                          const std::vector<std::string>& labels,
+                                                          const TaskSelection& selection,
+                                                          const Context& context) {
+  std::vector<std::vector<TaskResult>> results(all.size());
+  for (const Task& task : selection.tasks) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      auto result =
+          RunTask(*request.tasks, *all[i].subject, task, *all.front().subject, nullptr, context);
+      if (!result.ok()) return result.status().Annotate(labels[i]);
+      results[i].push_back(std::move(result).value());
+    }
+  }
+  std::vector<std::vector<PairedTask>> paired;
+  for (size_t i = 1; i < all.size(); ++i) {
+    paired.push_back(PairTasks({.tasks = selection.tasks,
+                                .groups = selection.groups,
+                                .base = results.front(),
+                                .model = results[i]},
+                               labels[i], context.pool));
+  }
+  return paired;
+}
+
+}  // namespace
+
+Result<Comparison> CompareCheckpoints(const ComparisonRequest& request, const Context& context) {
+  TaskSelection selection;
+  if (request.tasks != nullptr) {
+    OCTAVO_ASSIGN_OR_RETURN(selection, ReadTasks(*request.tasks));
+    for (const Task& task : selection.tasks) {
+      if (!task.is_scored())
+        return InvalidArgument(task.name() + " is not scored, and gives nothing to compare");
+    }
+  }
+  std::vector<std::string> folders = {request.base};
+  folders.insert(folders.end(), request.models.begin(), request.models.end());
+  const std::vector<std::string> labels = ModelLabels(folders);
+  OCTAVO_ASSIGN_OR_RETURN(const std::vector<Loaded> all, LoadAll(request, folders, context));
+  Comparison comparison;
+  comparison.run = DescribeComparisonRun(context);
+  comparison.text = request.text;
+  if (!request.windows.empty()) {
+    std::vector<NamedModel> named;
+    for (size_t i = 0; i < all.size(); ++i) named.push_back({folders[i], all[i].model().model()});
+    OCTAVO_ASSIGN_OR_RETURN(
+        comparison.lockstep,
+        Lockstep(named.front(), std::span(named).subspan(1), request.windows, context));
+  }
+  if (request.tasks != nullptr) {
+    OCTAVO_ASSIGN_OR_RETURN(comparison.tasks,
+                            CompareTasks(request, all, labels, selection, context));
+  }
+  OCTAVO_ASSIGN_OR_RETURN(comparison.models, DescribeAll(request, all, labels, context));
+  comparison.base = std::move(comparison.models.front());
+  comparison.models.erase(comparison.models.begin());
+  comparison.bounds = CheckBounds(request.bounds, comparison);
+  return comparison;
+}
+
+void AddGateFlags(CLI::App& app, const std::string& prefix, GateBounds* bounds) {
+  app.add_option("--" + prefix + "max-kl", bounds->max_kl,
+                 "Bound: mean KL divergence in nats; exit code 3 where a bound is missed")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option_function<std::string>(
+         "--" + prefix + "max-ppl-increase",
+         [bounds](const std::string& text) {
+           if (const auto share = ParseShare(text); share.ok())
+             bounds->max_perplexity_increase = *share;
+         },
+         "Bound: how much the perplexity may rise, 1% or 0.01")
+      ->check([](const std::string& text) {
+        const auto share = ParseShare(text);
+        return share.ok() ? std::string() : share.status().message();
+      });
+}
+
+}  // namespace octavo
