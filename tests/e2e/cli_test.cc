@@ -27,6 +27,7 @@ TEST(Cli, HelpTeachesAndEndsWell) {
                                                     {"generate", "--help"},
                                                     {"chat", "--help"},
                                                     {"bench", "model", "--help"},
+                                                    {"compare", "--help"},
                                                     {"perplexity", "--help"}}) {
     const Outcome outcome = RunOctavo(arguments);
     EXPECT_EQ(outcome.exit_code, 0);

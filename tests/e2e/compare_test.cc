@@ -182,7 +182,8 @@ TEST_F(CompareCommand, BadInputIsNamed) {
   const std::string other = folder_.path() / "other";
   std::filesystem::copy(kStories, other);
   std::string tokenizer = ReadFile(other + "/tokenizer.json").value();
-  tokenizer.replace(tokenizer.find("<unk>"), 5, "<huh>");
+  for (size_t at = 0; (at = tokenizer.find("<unk>", at)) != std::string::npos;)
+    tokenizer.replace(at, 5, "<huh>");
   ASSERT_TRUE(WriteFileAtomically(other + "/tokenizer.json", tokenizer).ok());
   fails({other}, Text(), "token 0 is \"<unk>\" there and \"<huh>\" here");
 }
