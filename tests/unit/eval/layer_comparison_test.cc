@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "eval/layer_relation.h"
+#include "tensor/convert.h"
 #include "unit/eval/compared_models.h"
 
 namespace octavo {
@@ -137,8 +139,57 @@ TEST_F(CompareLayersTest, SmoothedLayersAreComparedInTheOriginalsUnits) {
   EXPECT_EQ(gate.scheme, "W8A8");
 }
 
-// AWQ also moves scales from v to o and from up to down, where no norm tells them.
-TEST_F(CompareLayersTest, ScalesBetweenLayersAreFound) {
+// Puts row i times rows(i), column j times columns(j), of a stored matrix (a norm: one row) in its
+// place.
+template <typename Scale>
+void Rescale(LoadedModel* model, const std::string& tensor, const Scale& scale) {
+  const TensorView stored = model->checkpoint().Find(tensor).value();
+  Tensor values = ToFloatTensor(stored).value();
+  const auto columns = static_cast<size_t>(stored.shape.back());
+  for (size_t i = 0; i < values.data<float>().size(); ++i)
+    values.mutable_data<float>()[i] *= scale(i / columns, i % columns);
+  const auto made =
+      std::make_shared<Tensor>(FromFloat(values.data<float>(), stored.dtype, stored.shape).value());
+  model->mutable_checkpoint().Replace({}, tensor,
+                                      [made]() -> Result<Tensor> { return made->Clone(); });
+}
+
+// Powers of two: nothing is rounded, and the scaled model computes the same.
+float ScaleOf(size_t channel) {
+  return std::ldexp(1.0F, static_cast<int>(channel % 5) - 2);
+}
+
+// Where no norm tells them, scales between layers are found from the weights.
+TEST_F(CompareLayersTest, ScalesFromOneLayerToTheNextAreUndone) {
+  const auto model = LoadAlone("base-llama", context_.context);
+  model->ReleaseBlock(1);
+  const std::string mlp = "model.layers.1.mlp.";
+  Rescale(model.get(), "model.layers.1.post_attention_layernorm.weight",
+          [](size_t, size_t column) { return 1 / ScaleOf(column); });
+  Rescale(model.get(), mlp + "gate_proj.weight",
+          [](size_t, size_t column) { return ScaleOf(column); });
+  Rescale(model.get(), mlp + "up_proj.weight",
+          [](size_t row, size_t column) { return ScaleOf(column) / ScaleOf(row); });
+  Rescale(model.get(), mlp + "down_proj.weight",
+          [](size_t, size_t column) { return ScaleOf(column); });
+  ASSERT_OK(model->LoadBlock(1, context_.context));
+
+  const auto relation = RelateBlocks(*base_, *model, 1, context_.context);
+  ASSERT_OK(relation);
+  EXPECT_TRUE(relation->mlp_tied);
+  EXPECT_FALSE(relation->attention_tied || relation->rotated);
+  const auto compared = CompareLayers(*base_, *model, SomeWindows(), context_.context);
+  ASSERT_OK(compared);
+  for (const ComparedLayer& layer : compared->layers) {
+    EXPECT_LT(layer.output->relative, 1e-10) << layer.name;
+    EXPECT_GT(*layer.weight_sqnr_db, 100) << layer.name;
+  }
+  EXPECT_NE(Find(*compared, mlp + "gate_proj").outliers_after,
+            Find(*compared, mlp + "gate_proj").outliers_before);
+  EXPECT_LT(compared->blocks[1].accumulated->relative, 1e-10);
+}
+
+TEST_F(CompareLayersTest, WhatAwqMadeIsComparable) {
   const LayerComparison plain = Compare("llama-w4a16-g32");
   const LayerComparison comparison = Compare("llama-awq-w4a16");
   for (const ComparedLayer& layer : comparison.layers) {
