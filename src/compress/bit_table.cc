@@ -46,12 +46,14 @@ int64_t BitTable::weights() const {
 
 std::vector<std::vector<BitOption>> BitTable::Options() const {
   std::vector<std::vector<BitOption>> options;
+  options.reserve(units.size());
   for (const Unit& unit : units) options.push_back(unit.options);
   return options;
 }
 
 Value ToJson(const BitTable& table) {
   Value::Array units;
+  units.reserve(table.units.size());
   for (const BitTable::Unit& unit : table.units) {
     Value::Array bits, kl;
     for (const BitOption& option : unit.options) {

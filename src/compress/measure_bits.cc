@@ -90,6 +90,7 @@ Result<UnitPlace> FindUnit(const Model& model, const BitTable::Unit& unit) {
 
 std::vector<Window> ProbeWindows(const std::vector<std::vector<TokenId>>& samples) {
   std::vector<Window> windows;
+  windows.reserve(samples.size());
   for (const std::vector<TokenId>& sample : samples) {
     const auto length = static_cast<std::ptrdiff_t>(std::min(sample.size(), kProbeLength));
     windows.push_back({.tokens = {sample.begin(), sample.begin() + length}});
@@ -135,6 +136,7 @@ Result<std::unique_ptr<CandidateModels>> CandidateModels::Make(
 
 Result<BitTable> CandidateModels::Measure(const Context& context) {
   std::vector<LoadedModel*> models;
+  models.reserve(models_.size());
   for (const auto& model : models_) models.push_back(model.get());
   OCTAVO_ASSIGN_OR_RETURN(const auto found,
                           MeasureSensitivities(base_.get(), models, windows_, kProbe, context));

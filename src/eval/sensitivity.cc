@@ -232,6 +232,7 @@ Result<std::vector<std::vector<UnitSensitivity>>> MeasureSensitivities(
       for (const LayerUnit& unit : units) {
         OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
         std::vector<Replacement> replacements;
+        replacements.reserve(unit.groups.size());
         for (const size_t g : unit.groups) replacements.push_back({models[m], index, g});
         found[m].push_back({unit, probe->Divergence(replacements)});
       }
