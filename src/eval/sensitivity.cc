@@ -14,20 +14,18 @@ namespace octavo {
 
 namespace {
 
-// KL(softmax(base) || softmax(model)) = log sum_i p_i exp(d_i) - sum_i p_i d_i, d = model - base:
-// exact also where it is far below the logits' own size.
-double RowDivergence(std::span<const float> base, std::span<const float> model) {
-  const double base_norm = LogSumExp(base);
-  double growth = 0;  // sum_i p_i (exp(d_i) - 1)
-  double mean = 0;    // sum_i p_i d_i
+// KL(softmax(base) || softmax(model)) = log-sum-exp(model) - log-sum-exp(base) - sum_i p_i d_i, d =
+// model - base: exact also where it is far below the logits' own size. `base_norm`: the
+// log-sum-exp of base.
+double RowDivergence(std::span<const float> base, double base_norm, std::span<const float> model) {
+  const double growth = LogSumExp(model) - base_norm;
+  double mean = 0;
   for (size_t i = 0; i < base.size(); ++i) {
     const auto logit = static_cast<double>(base[i]);
     const auto p = static_cast<double>(std::exp(static_cast<float>(logit - base_norm)));
-    const double d = static_cast<double>(model[i]) - logit;
-    growth += p * static_cast<double>(std::expm1(static_cast<float>(d)));
-    mean += p * d;
+    mean += p * (static_cast<double>(model[i]) - logit);
   }
-  return std::log1p(growth) - mean;
+  return growth - mean;
 }
 
 // The first `tokens` tokens of the windows.
@@ -86,6 +84,7 @@ struct SensitivityProbe::Body {
       for (int64_t i = block; i < base->model().spec.num_layers; ++i)
         RunBlock(&forward, base->model(), i, part, running);
       const int64_t wanted = part.batch.wanted_rows();
+      if (wanted == 0) continue;
       logits.resize(static_cast<size_t>(wanted * vocab()));
       forward.Head(part.batch, running, logits);
       visit(first, wanted);
@@ -101,6 +100,7 @@ struct SensitivityProbe::Body {
   int64_t block = 0;
   std::vector<float> hidden;       // [rows, width], before `block`
   std::vector<float> base_logits;  // [positions, vocab]
+  std::vector<double> base_norms;  // [positions], log-sum-exp
   std::vector<float> running, logits;
 };
 
@@ -138,8 +138,14 @@ Result<std::unique_ptr<SensitivityProbe>> SensitivityProbe::Make(LoadedModel* ba
     OCTAVO_RETURN_IF_ERROR(body->forward.Embed(part.batch, body->RowsOf(part, &body->hidden)));
   }
   body->base_logits.reserve(static_cast<size_t>(body->positions * body->vocab()));
-  body->RunRest([&](int64_t, int64_t) {
+  body->base_norms.resize(static_cast<size_t>(body->positions));
+  const auto vocab = static_cast<size_t>(body->vocab());
+  body->RunRest([&](int64_t first, int64_t count) {
     body->base_logits.insert(body->base_logits.end(), body->logits.begin(), body->logits.end());
+    context.pool.ParallelFor(count, [&](int64_t i) {
+      body->base_norms[static_cast<size_t>(first + i)] =
+          LogSumExp(std::span(body->logits).subspan(static_cast<size_t>(i) * vocab, vocab));
+    });
   });
   return std::unique_ptr<SensitivityProbe>(new SensitivityProbe(std::move(body)));
 }
@@ -156,7 +162,7 @@ double SensitivityProbe::Divergence(std::span<const Replacement> replacements) {
     body.context.pool.ParallelFor(count, [&](int64_t i) {
       const auto row = static_cast<size_t>(first + i);
       rows[row] = RowDivergence(
-          std::span(body.base_logits).subspan(row * vocab, vocab),
+          std::span(body.base_logits).subspan(row * vocab, vocab), body.base_norms[row],
           std::span(std::as_const(body.logits)).subspan(static_cast<size_t>(i) * vocab, vocab));
     });
   });
