@@ -24,6 +24,7 @@ struct Options {
   TextWindowFlags text;
   std::string chats;
   TaskFlags tasks;
+  LayerFlags layers;
   GateBounds bounds;
   std::string html;
   bool force = false;
@@ -67,8 +68,10 @@ Status CheckTokenizers(const Options& options, const Context& context) {
   return OkStatus();
 }
 
-std::string TerminalText(const Comparison& comparison) {
+std::string TerminalText(const Options& options, const Comparison& comparison) {
   std::string text = TableText(SummaryTable(comparison));
+  for (size_t i = 0; i < comparison.models.size(); ++i)
+    text += LayerText(options.layers, comparison, i);
   for (size_t i = 0; i < comparison.tasks.size(); ++i)
     text += "\n" + TableText(TasksTable(comparison, i));
   return text + BoundLines(comparison.bounds);
@@ -79,6 +82,9 @@ Status Run(const Options& options, const Context& context) {
     return InvalidArgument(
         "there is nothing to compare by: give --text FILE, --chats FILE or --tasks");
   }
+  if (options.layers.any() && !ReadsText(options))
+    return InvalidArgument(
+        "--layers and --sensitivity read a text: give --text FILE or --chats FILE");
   OCTAVO_RETURN_IF_ERROR(
       CheckBoundsHaveFigures(options.bounds, ReadsText(options), options.tasks.any_task()));
   if (!options.html.empty()) {
@@ -89,6 +95,7 @@ Status Run(const Options& options, const Context& context) {
                             .windows = {},
                             .text = {},
                             .tasks = options.tasks.any_task() ? &options.tasks : nullptr,
+                            .layers = options.layers,
                             .bounds = options.bounds,
                             .speed = !options.no_speed,
                             .provenance = options.json || !options.html.empty()};
@@ -102,7 +109,7 @@ Status Run(const Options& options, const Context& context) {
   if (options.json) {
     Print(WriteJson(ToJson(comparison), {.indent = 2}) + "\n");
   } else {
-    Print(options.markdown ? ComparisonMarkdown(comparison) : TerminalText(comparison));
+    Print(options.markdown ? ComparisonMarkdown(comparison) : TerminalText(options, comparison));
   }
   return GateStatus(comparison.bounds);
 }
@@ -117,6 +124,7 @@ CommandBody Add(CLI::App& app) {
       "Examples:\n"
       "  octavo compare model model-w8a8 --text wiki.test.raw --max-windows 40\n"
       "  octavo compare model model-w8a8 model-w4a16 --chats chats.jsonl --html report.html\n"
+      "  octavo compare model model-w8a8 --text wiki.test.raw --layers --sensitivity\n"
       "  octavo compare model model-w8a8 --tasks gsm8k,hellaswag --limit 250 --data data\n"
       "  octavo compare model model-w8a8 --text wiki.test.raw --max-kl 0.02 --max-ppl-increase "
       "1%\n\n"
@@ -133,6 +141,7 @@ CommandBody Add(CLI::App& app) {
                  "--max-windows takes the first ones")
       ->excludes(app.get_option("--text"));
   AddTaskFlags(app, &options->tasks);
+  AddLayerFlags(app, &options->layers);
   AddGateFlags(app, "", &options->bounds);
   app.add_option("--min-recovery", options->bounds.min_recovery,
                  "Bound: percent of the original's score that every figure of --tasks keeps")

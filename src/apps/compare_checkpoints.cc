@@ -66,6 +66,9 @@ struct Loaded {
   std::unique_ptr<LoadedModel> without_tasks;
 
   const LoadedModel& model() const { return subject ? subject->loaded() : *without_tasks; }
+  LoadedModel* mutable_model() {
+    return subject ? &subject->mutable_loaded() : without_tasks.get();
+  }
 };
 
 Result<std::vector<Loaded>> LoadAll(const ComparisonRequest& request,
@@ -141,7 +144,7 @@ Result<Comparison> CompareCheckpoints(const ComparisonRequest& request, const Co
   std::vector<std::string> folders = {request.base};
   folders.insert(folders.end(), request.models.begin(), request.models.end());
   const std::vector<std::string> labels = ModelLabels(folders);
-  OCTAVO_ASSIGN_OR_RETURN(const std::vector<Loaded> all, LoadAll(request, folders, context));
+  OCTAVO_ASSIGN_OR_RETURN(std::vector<Loaded> all, LoadAll(request, folders, context));
   Comparison comparison;
   comparison.run = DescribeComparisonRun(context);
   comparison.text = request.text;
@@ -151,6 +154,14 @@ Result<Comparison> CompareCheckpoints(const ComparisonRequest& request, const Co
     OCTAVO_ASSIGN_OR_RETURN(
         comparison.lockstep,
         Lockstep(named.front(), std::span(named).subspan(1), request.windows, context));
+  }
+  if (request.layers.any()) {
+    std::vector<LoadedModel*> models;
+    models.reserve(all.size());
+    for (Loaded& loaded : all) models.push_back(loaded.mutable_model());
+    OCTAVO_RETURN_IF_ERROR(MeasureLayers(request.layers, models.front(),
+                                         std::span(models).subspan(1), request.windows, context,
+                                         &comparison));
   }
   if (request.tasks != nullptr) {
     OCTAVO_ASSIGN_OR_RETURN(comparison.tasks,

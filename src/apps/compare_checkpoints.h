@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "apps/layer_flags.h"
 #include "apps/task_flags.h"
 #include "eval/comparison.h"
 #include "eval/gate.h"
@@ -19,6 +20,7 @@ struct ComparisonRequest {
   std::vector<Window> windows;       // empty: no text is read
   std::string text;                  // what they are of, for people
   const TaskFlags* tasks = nullptr;  // null: none
+  LayerFlags layers = {};
   GateBounds bounds;
   bool speed = false;       // whether to measure tokens per second
   bool provenance = false;  // whether to hash weights and read recipes

@@ -35,6 +35,8 @@ class EvalSubject {
 
   const EvaluatedModel& evaluated() const { return *evaluated_; }
   const LoadedModel& loaded() const { return *loaded_; }
+  // To put other layers in the place of its own for a while (sensitivity.h).
+  LoadedModel& mutable_loaded() { return *loaded_; }
   // Null unless it is to be applied.
   const ChatTemplate* chat_template() const { return chat_template_ ? &*chat_template_ : nullptr; }
   // What the results file says of the model.

@@ -84,6 +84,31 @@ TEST_F(ChooseBits, AMixWithinTheBitsThatReadsBackAndIsApplied) {
   EXPECT_EQ(within.exit_code, 0) << within.err;
 }
 
+TEST_F(ChooseBits, CompareSaysWhatEachLayerLoses) {
+  const std::string out = Path("w8a8");
+  ASSERT_EQ(
+      RunOctavo({"quantize", kStories, "-o", out, "--scheme", "W8A8", "--method", "rtn"}).exit_code,
+      0);
+  const std::vector<std::string> compare = {
+      "compare", kStories,        out, "--text",     kText,           "--window", "64", "--stride",
+      "64",      "--max-windows", "2", "--no-speed", "--sensitivity", "--layers"};
+  const Outcome table = RunOctavo(compare);
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_NE(table.out.find("SQNR, dB"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("sum of all"), std::string::npos) << table.out;
+
+  std::vector<std::string> as_json = compare;
+  as_json.emplace_back("--json");
+  const Outcome found = RunOctavo(as_json);
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const std::string json = found.out;
+  EXPECT_NE(json.find("model.layers.4.mlp.down_proj"), std::string::npos) << json;
+  EXPECT_NE(json.find("weight_sqnr_db"), std::string::npos) << json;
+
+  const Outcome no_text = RunOctavo({"compare", kStories, out, "--layers"});
+  EXPECT_EQ(no_text.exit_code, 1);
+}
+
 TEST_F(ChooseBits, WhatCannotBeIsRefusedWithTheRemedy) {
   const Outcome small = Quantize("out", {"--target-bits", "4"});
   EXPECT_EQ(small.exit_code, 1);
