@@ -142,17 +142,17 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"llama-attention-fp8", 3.36e-4, false, DType::kF8E4M3}),
     CaseName);
 
-INSTANTIATE_TEST_SUITE_P(Transforms, OnlineGolden,
-                         ::testing::Values(Case{"llama-spin-online", 1.58e-5, false, DType::kF32,
-                                                ", input times Hadamard blocks of 128"},
-                                           Case{"llama-spin-online-random", 1.75e-5, false,
-                                                DType::kF32, ", input times matrices of 384"},
-                                           Case{"llama-spin-online-kv", 1.61e-5, false,
-                                                DType::kF8E4M3,
-                                                ", input times Hadamard blocks of 128"},
-                                           Case{"llama-quip-w4a16", 2.07e-5, false, DType::kF32,
-                                                ", input times matrices of 384"}),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    Transforms, OnlineGolden,
+    ::testing::Values(Case{"llama-spin-online", 1.58e-5, false, DType::kF32,
+                           ", input times Hadamard blocks of 128"},
+                      Case{"llama-spin-online-random", 1.75e-5, false, DType::kF32,
+                           ", input times Hadamard blocks of 384"},
+                      Case{"llama-spin-online-kv", 1.61e-5, false, DType::kF8E4M3,
+                           ", input times Hadamard blocks of 128"},
+                      Case{"llama-quip-w4a16", 2.07e-5, false, DType::kF32,
+                           ", input times Hadamard blocks of 384"}),
+    CaseName);
 
 }  // namespace
 }  // namespace octavo

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <map>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/rng.h"
 #include "io/checkpoint_writer.h"
 #include "quant/transformed_linear.h"
 #include "support/golden_files.h"
@@ -138,6 +140,57 @@ TEST(RowTransform, MultipliesRowsByBlocks) {
       EXPECT_EQ(y, expected);
     }
   }
+}
+
+// diag(signs) (core x S), S of `inner` rows; the core is no Hadamard matrix.
+std::vector<float> WithCore(size_t size, size_t inner, Rng* rng) {
+  const size_t n = size * inner;
+  const auto sign = [&] { return rng->Below(2) == 0 ? 1.0F : -1.0F; };
+  std::vector<float> core(size * size);
+  for (float& element : core) element = sign();
+  std::vector<float> m(n * n);
+  for (size_t i = 0; i < n; ++i) {
+    const float of_row = sign();
+    for (size_t j = 0; j < n; ++j) {
+      const bool odd = std::popcount(i % inner & j % inner) % 2 == 1;
+      m[i * n + j] = of_row * core[i / inner * size + j / inner] * (odd ? -1.0F : 1.0F);
+    }
+  }
+  return m;
+}
+
+TEST(RowTransform, ACoreIsAppliedByItself) {
+  const TestContext context(2);
+  Rng rng(7);
+  for (const auto& [size, inner] : {std::pair<size_t, size_t>{3, 2}, {3, 8}, {12, 4}, {5, 32}}) {
+    SCOPED_TRACE(size * inner);
+    const size_t n = size * inner;
+    const std::vector<float> m = WithCore(size, inner, &rng);
+    const auto k = static_cast<int64_t>(2 * n);
+    std::vector<float> x(4 * n);  // whole numbers, whose sums are exact
+    for (float& value : x) value = static_cast<float>(rng.Below(64)) - 32;
+    for (const bool transpose : {false, true}) {
+      const RowTransform transform(Matrix(m, static_cast<int64_t>(n)), 0.5F, transpose);
+      EXPECT_TRUE(transform.is_fast());
+      std::vector<float> expected = Times(x, transpose ? Transposed(m, n) : m, n);
+      for (float& value : expected) value /= 2;
+      std::vector<float> y(x.size());
+      transform.Apply(x.data(), k, 2, k, y.data(), k, context.context);
+      EXPECT_EQ(y, expected);
+      y = x;
+      transform.ApplyInPlace(y.data(), k, 2, k, context.context);
+      EXPECT_EQ(y, expected);
+    }
+  }
+}
+
+TEST(RowTransform, AMatrixWithoutFactorsStaysOne) {
+  Rng rng(8);
+  std::vector<float> m = WithCore(3, 4, &rng);
+  m[17] = -m[17];
+  EXPECT_FALSE(RowTransform(Matrix(m, 12), 1, false).is_fast());
+  m[17] = 3;
+  EXPECT_FALSE(RowTransform(Matrix(m, 12), 1, false).is_fast());
 }
 
 TEST(RowTransform, AnotherMatrixOfAPowerOfTwoIsNotTakenForHadamards) {
