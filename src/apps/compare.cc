@@ -25,6 +25,7 @@ struct Options {
   std::string chats;
   TaskFlags tasks;
   LayerFlags layers;
+  bool answers = false;
   GateBounds bounds;
   std::string html;
   bool force = false;
@@ -34,7 +35,7 @@ struct Options {
 };
 
 bool ReadsText(const Options& options) {
-  return !options.text.text.empty() || !options.chats.empty();
+  return !options.text.text.empty() || !options.chats.empty() || options.answers;
 }
 
 // Windows and what they are of; none where only tasks are asked for.
@@ -96,6 +97,7 @@ Status Run(const Options& options, const Context& context) {
                             .text = {},
                             .tasks = options.tasks.any_task() ? &options.tasks : nullptr,
                             .layers = options.layers,
+                            .reads_answers = options.answers,
                             .bounds = options.bounds,
                             .speed = !options.no_speed,
                             .provenance = options.json || !options.html.empty()};
@@ -142,6 +144,11 @@ CommandBody Add(CLI::App& app) {
       ->excludes(app.get_option("--text"));
   AddTaskFlags(app, &options->tasks);
   AddLayerFlags(app, &options->layers);
+  app.add_flag("--answers", options->answers,
+               "Predict the right answers of --tasks, behind their questions, instead of a text")
+      ->needs("--tasks")
+      ->excludes(app.get_option("--text"))
+      ->excludes(app.get_option("--chats"));
   AddGateFlags(app, "", &options->bounds);
   app.add_option("--min-recovery", options->bounds.min_recovery,
                  "Bound: percent of the original's score that every figure of --tasks keeps")

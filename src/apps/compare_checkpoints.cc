@@ -12,6 +12,8 @@
 #include <memory>
 
 #include "eval/paired_tasks.h"
+#include "eval/prompts.h"
+#include "eval/task_windows.h"
 #include "runtime/load.h"
 
 namespace octavo {
@@ -91,6 +93,7 @@ Result<std::vector<Loaded>> LoadAll(const ComparisonRequest& request,
 Result<std::vector<ComparedModel>> DescribeAll(const ComparisonRequest& request,
                                                const std::vector<Loaded>& all,
                                                const std::vector<std::string>& labels,
+                                               std::span<const Window> windows,
                                                const Context& context) {
   std::vector<ComparedModel> described;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -98,11 +101,34 @@ Result<std::vector<ComparedModel>> DescribeAll(const ComparisonRequest& request,
     if (request.provenance) {
       OCTAVO_ASSIGN_OR_RETURN(model.provenance, FindProvenance(all[i].model().checkpoint()));
     }
-    if (request.windows.empty() || !request.speed) continue;
-    OCTAVO_ASSIGN_OR_RETURN(
-        model.speed, MeasureSpeed(all[i].model().model(), request.windows.front().tokens, context));
+    if (windows.empty() || !request.speed) continue;
+    OCTAVO_ASSIGN_OR_RETURN(model.speed,
+                            MeasureSpeed(all[i].model().model(), windows.front().tokens, context));
   }
   return described;
+}
+
+// What is read in lockstep, and what it is of.
+struct Reading {
+  std::vector<Window> windows;
+  std::string text;
+};
+
+Result<Reading> ReadAnswers(const TaskFlags& flags, const TaskSelection& selection,
+                            const EvalSubject& base) {
+  Reading reading{.windows = {}, .text = "the right answers of"};
+  for (const Task& task : selection.tasks) {
+    const EvalOptions eval = EvalOptionsOf(flags, task, base);
+    const int64_t limit = eval.limit > 0 ? eval.limit : std::ssize(task.documents());
+    OCTAVO_ASSIGN_OR_RETURN(const auto prompts, BuildPrompts(task, limit, eval.prompts));
+    OCTAVO_ASSIGN_OR_RETURN(
+        const std::vector<Window> windows,
+        TaskWindows(base.evaluated(), task, prompts, eval.prompts.chat_template != nullptr));
+    reading.windows.insert(reading.windows.end(), windows.begin(), windows.end());
+    reading.text += fmt::format("{} {} ({})", reading.windows.size() == windows.size() ? "" : ",",
+                                task.name(), prompts.size());
+  }
+  return reading;
 }
 
 Result<std::vector<std::vector<PairedTask>>> CompareTasks(const ComparisonRequest& request,
@@ -147,27 +173,32 @@ Result<Comparison> CompareCheckpoints(const ComparisonRequest& request, const Co
   OCTAVO_ASSIGN_OR_RETURN(std::vector<Loaded> all, LoadAll(request, folders, context));
   Comparison comparison;
   comparison.run = DescribeComparisonRun(context);
-  comparison.text = request.text;
-  if (!request.windows.empty()) {
+  Reading reading{request.windows, request.text};
+  if (request.reads_answers) {
+    OCTAVO_ASSIGN_OR_RETURN(reading, ReadAnswers(*request.tasks, selection, *all.front().subject));
+  }
+  comparison.text = reading.text;
+  if (!reading.windows.empty()) {
     std::vector<NamedModel> named;
     for (size_t i = 0; i < all.size(); ++i) named.push_back({folders[i], all[i].model().model()});
     OCTAVO_ASSIGN_OR_RETURN(
         comparison.lockstep,
-        Lockstep(named.front(), std::span(named).subspan(1), request.windows, context));
+        Lockstep(named.front(), std::span(named).subspan(1), reading.windows, context));
   }
   if (request.layers.any()) {
     std::vector<LoadedModel*> models;
     models.reserve(all.size());
     for (Loaded& loaded : all) models.push_back(loaded.mutable_model());
     OCTAVO_RETURN_IF_ERROR(MeasureLayers(request.layers, models.front(),
-                                         std::span(models).subspan(1), request.windows, context,
+                                         std::span(models).subspan(1), reading.windows, context,
                                          &comparison));
   }
   if (request.tasks != nullptr) {
     OCTAVO_ASSIGN_OR_RETURN(comparison.tasks,
                             CompareTasks(request, all, labels, selection, context));
   }
-  OCTAVO_ASSIGN_OR_RETURN(comparison.models, DescribeAll(request, all, labels, context));
+  OCTAVO_ASSIGN_OR_RETURN(comparison.models,
+                          DescribeAll(request, all, labels, reading.windows, context));
   comparison.base = std::move(comparison.models.front());
   comparison.models.erase(comparison.models.begin());
   comparison.bounds = CheckBounds(request.bounds, comparison);

@@ -21,6 +21,7 @@ struct ComparisonRequest {
   std::string text;                  // what they are of, for people
   const TaskFlags* tasks = nullptr;  // null: none
   LayerFlags layers = {};
+  bool reads_answers = false;  // in place of the windows: the right answers of the tasks
   GateBounds bounds;
   bool speed = false;       // whether to measure tokens per second
   bool provenance = false;  // whether to hash weights and read recipes

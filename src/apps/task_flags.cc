@@ -74,9 +74,7 @@ Result<TaskSelection> ReadTasks(const TaskFlags& flags) {
   return selection;
 }
 
-Result<TaskResult> RunTask(const TaskFlags& flags, const EvalSubject& subject, const Task& task,
-                           const EvalSubject& templates, AnswerJournal* journal,
-                           const Context& context) {
+EvalOptions EvalOptionsOf(const TaskFlags& flags, const Task& task, const EvalSubject& templates) {
   EvalOptions eval = flags.eval;
   eval.prompts.chat_template = templates.chat_template();
   eval.prompts.fewshot_as_multiturn = !flags.one_turn;
@@ -85,8 +83,15 @@ Result<TaskResult> RunTask(const TaskFlags& flags, const EvalSubject& subject, c
     eval.limit =
         static_cast<int64_t>(*flags.limit < 1 ? std::ceil(documents * *flags.limit) : *flags.limit);
   }
-  OCTAVO_ASSIGN_OR_RETURN(TaskResult result,
-                          Evaluate(subject.evaluated(), task, eval, journal, context));
+  return eval;
+}
+
+Result<TaskResult> RunTask(const TaskFlags& flags, const EvalSubject& subject, const Task& task,
+                           const EvalSubject& templates, AnswerJournal* journal,
+                           const Context& context) {
+  OCTAVO_ASSIGN_OR_RETURN(
+      TaskResult result,
+      Evaluate(subject.evaluated(), task, EvalOptionsOf(flags, task, templates), journal, context));
   context.log.Info(fmt::format("{}: {} documents, {:.1f} s", task.name(), result.prompts.size(),
                                result.seconds));
   if (result.truncated > 0) {

@@ -36,6 +36,9 @@ void AddTaskFlags(CLI::App& app, TaskFlags* flags);
 // The tasks that are named, with their data.
 Result<TaskSelection> ReadTasks(const TaskFlags& flags);
 
+// How one of them is run, with the chat template of `templates`.
+EvalOptions EvalOptionsOf(const TaskFlags& flags, const Task& task, const EvalSubject& templates);
+
 // One of them, with the chat template of `templates` (the subject itself, unless several models are
 // to be asked the same); what a reader of the log wants to know is said. `journal` may be null.
 Result<TaskResult> RunTask(const TaskFlags& flags, const EvalSubject& subject, const Task& task,

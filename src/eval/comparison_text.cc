@@ -99,6 +99,11 @@ void AddSpeedRows(const Speed& base, SummaryRows* rows) {
                [&](const ComparedModel& model) { return rate(model, &Speed::decode); });
 }
 
+// "0.727", or that it is small.
+Cell PCell(double p) {
+  return {p, p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p)};
+}
+
 std::string TasksVerdict(const std::vector<PairedTask>& tasks) {
   std::string text;
   for (const PairedTask& task : tasks) {
@@ -182,7 +187,7 @@ Table TasksTable(const Comparison& comparison, size_t model) {
            NumberCell(figure.model, 4),
            figure.recovery ? Cell(*figure.recovery, fmt::format("{:.1f} %", *figure.recovery))
                            : Cell("-"),
-           figure.mcnemar ? NumberCell(figure.mcnemar->p, 3) : Cell("-"),
+           figure.mcnemar ? PCell(figure.mcnemar->p) : Cell("-"),
            fmt::format("{:+.4f} to {:+.4f}", figure.difference.low, figure.difference.high)});
       table.notes.push_back(
           fmt::format("{}, {}: {}.", task.name, figure.metric + filter, figure.sentence));

@@ -107,6 +107,13 @@ TEST_F(CompareCommand, TasksAreAnsweredByBothAndPaired) {
   EXPECT_NE(outcome.out.find("with 20 questions"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("acc_norm"), std::string::npos);
 
+  std::vector<std::string> answers = flags;
+  answers.insert(answers.end(), {"--answers", "--json"});
+  const Value json = Compare({kStories}, answers).json();
+  EXPECT_EQ(json.Find("text")->as_string(), "the right answers of hellaswag (20)");
+  EXPECT_EQ(json.Find("windows")->as_int(), 20);
+  EXPECT_EQ(json.Find("models")->as_array().at(0).Find("kl")->as_double(), 0);
+
   std::vector<std::string> impossible = flags;
   impossible.insert(impossible.end(), {"--min-recovery", "1000"});
   EXPECT_EQ(Compare({kStories}, impossible).exit_code, 3);
