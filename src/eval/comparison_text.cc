@@ -205,9 +205,10 @@ std::string Verdict(const Comparison& comparison, size_t model) {
       fmt::format("perplexity {} {:.2f} %", change < 0 ? "falls by" : "rises by", std::abs(change));
   if (ratio.error) {
     const double chance = kTwoSided95 * 100 * *ratio.error;
-    perplexity += std::abs(change) > chance
-                      ? fmt::format(" (± {:.2f})", chance)
-                      : fmt::format(", which cannot be told from chance (± {:.2f})", chance);
+    perplexity +=
+        std::abs(change) > chance
+            ? fmt::format(" (± {:.2f} at 95 %)", chance)
+            : fmt::format(", which cannot be told from chance (± {:.2f} at 95 %)", chance);
   }
   return fmt::format(
       "{}: {}; KL divergence {:.4f} nats, the same most likely token at {:.1f} % of positions.",

@@ -26,11 +26,13 @@ h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
 h3 { font-size: 1rem; margin: 1.2rem 0 .4rem; overflow-wrap: anywhere; }
 p { margin: .4rem 0; overflow-wrap: anywhere; }
 .soft { color: var(--soft); font-size: .9rem; }
-.table { overflow-x: auto; border: 1px solid var(--grid); border-radius: .4rem; }
+.table { overflow: auto; max-height: 36rem; border: 1px solid var(--grid); border-radius: .4rem; }
 table { border-collapse: separate; border-spacing: 0; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; text-align: left; border-bottom: 1px solid var(--grid); white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 th:first-child, td:first-child { position: sticky; left: 0; }
+th { position: sticky; top: 0; }
+th:first-child { z-index: 1; }
 td:first-child { background: var(--page); }
 th { background: var(--box); font-weight: 600; }
 .right { text-align: right; }

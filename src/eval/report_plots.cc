@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWidth = 480;
 constexpr double kHeight = 300;
-constexpr double kLeft = 64;
+constexpr double kLeft = 68;
 constexpr double kRight = 12;
 constexpr double kTop = 12;
 constexpr double kBottom = 46;
@@ -94,7 +94,7 @@ class Plot {
     svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
                         (kLeft + kWidth - kRight) / 2, kHeight - 8, HtmlEscape(x_label));
     svg_ += fmt::format(
-        "<text transform=\"translate(12 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+        "<text transform=\"translate(11 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
         (kTop + kHeight - kBottom) / 2, HtmlEscape(y_label));
   }
 

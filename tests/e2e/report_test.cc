@@ -69,6 +69,15 @@ class Report : public ::testing::Test {
     return ReadFile(log).value();
   }
 
+  // The page with one more script.
+  std::filesystem::path With(const std::string& script) {
+    const auto path = folder_.path() / "scripted.html";
+    EXPECT_TRUE(
+        WriteFileAtomically(path, ReadFile(page_).value() + "<script>" + script + "</script>")
+            .ok());
+    return path;
+  }
+
   TemporaryFolder folder_;
   const std::string page_ = folder_.path() / "report.html";
 };
@@ -81,10 +90,24 @@ TEST_F(Report, OpensWithoutAnErrorOnTheConsole) {
   EXPECT_GT(std::filesystem::file_size(shot), 50'000U) << "an empty page is smaller";
 
   // The check itself: an error of the page is seen.
-  const std::string broken = folder_.path() / "broken.html";
-  ASSERT_TRUE(
-      WriteFileAtomically(broken, ReadFile(page_).value() + "<script>nowhere();</script>").ok());
-  EXPECT_NE(Open("--screenshot=" + shot.string(), broken).find("CONSOLE"), std::string::npos);
+  EXPECT_NE(Open("--screenshot=" + shot.string(), With("nowhere();")).find("CONSOLE"),
+            std::string::npos);
+}
+
+TEST_F(Report, TablesSortByTheNumbersOfTheirColumns) {
+  const std::string log =
+      Open("--screenshot=" + std::string(folder_.path() / "sorted.png"), With(R"js(
+const table = document.querySelector("table.sortable");
+const column = [...table.tHead.rows[0].cells].findIndex(cell => cell.textContent === "recovery");
+const values = () => [...table.tBodies[0].rows].map(row => Number(row.cells[column].dataset.value));
+const rises = list => list.every((value, i) => i === 0 || list[i - 1] <= value);
+table.tHead.rows[0].cells[column].click();
+if (values().length < 2 || !rises(values())) throw new Error("not sorted: " + values());
+table.tHead.rows[0].cells[column].click();
+if (!rises(values().reverse())) throw new Error("not sorted the other way: " + values());
+console.log("sorted");
+)js"));
+  EXPECT_NE(log.find("\"sorted\""), std::string::npos) << log;
 }
 
 }  // namespace
