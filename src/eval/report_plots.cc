@@ -162,6 +162,7 @@ std::string KlHistogramPlot(std::span<const KlSeries> series) {
     int64_t total = 0;
     for (const int64_t count : histogram.counts) total += count;
     std::vector<double> result;
+    result.reserve(histogram.counts.size());
     for (const int64_t count : histogram.counts)
       result.push_back(100 * static_cast<double>(count) / static_cast<double>(total));
     return result;
