@@ -12,6 +12,7 @@
 #include "eval/throughput.h"
 #include "runtime/load.h"
 #include "runtime/session.h"
+#include "runtime/states.h"
 
 namespace octavo {
 
@@ -49,8 +50,9 @@ struct Measured {
   double prefill_share = 0;  // of the roof of what the linear layers run in
   std::vector<DecodeRate> decode;
   ArithmeticRoofs roofs;
-  int64_t footprint = 0;  // bytes that a step of one sequence reads ...
-  double read_rate = 0;   // ... and how fast this machine reads as many, bytes a second
+  int64_t cache_bytes = 0;  // of keys and values, a token
+  int64_t footprint = 0;    // bytes that a step of one sequence reads ...
+  double read_rate = 0;     // ... and how fast this machine reads as many, bytes a second
 };
 
 double SecondsSince(Clock::time_point start) {
@@ -110,6 +112,7 @@ Result<Measured> Measure(const Options& options, const Context& context) {
   OCTAVO_ASSIGN_OR_RETURN(const auto loaded, LoadModel(options.model, {}, context));
   measured.load_seconds = SecondsSince(load_start);
   const Model& model = loaded->model();
+  measured.cache_bytes = CacheBytesOfToken(model, DType::kBF16);
   {
     Session session(model, context, DType::kBF16);
     OCTAVO_RETURN_IF_ERROR(session.Feed(SomeTokens(1, model.spec.vocab_size)).status());
@@ -144,6 +147,8 @@ Value ToJson(const Options& options, const Measured& measured) {
     rows.push_back(std::move(row));
   }
   json.Set("decode", std::move(rows));
+  json.Set("decode_context", options.context);
+  json.Set("cache_bytes_per_token", measured.cache_bytes);
   json.Set("load_seconds", measured.load_seconds);
   json.Set("first_token_seconds", measured.first_token_seconds);
   json.Set("peak_memory_bytes", measured.peak_memory);
@@ -164,6 +169,8 @@ std::string Table(const Options& options, const Measured& measured) {
   text += fmt::format("  {:<34} {:>10.1f} tokens/s  {:>5.1f} % of the {} roof\n",
                       fmt::format("prefill of {}", options.prefill), measured.prefill,
                       100 * measured.prefill_share, measured.int8 ? "int8" : "f32");
+  text += fmt::format("  {:<34} {:>10} tokens, {} bytes of keys and values each\n",
+                      "decoding behind", options.context, measured.cache_bytes);
   for (const DecodeRate& rate : measured.decode) {
     text += fmt::format("  {:<34} {:>10.1f} tokens/s  {:>5.1f} % of the bandwidth, {:.2f} x {}\n",
                         fmt::format("decode, {} together", rate.sequences), rate.tokens_per_second,
@@ -189,7 +196,10 @@ CommandBody Add(CLI::App& app) {
   app.description(
       "Tokens per second of a model, as shares of what this machine can do: prefill against the "
       "arithmetic roof, decoding against the read bandwidth");
-  app.footer("Example:\n  octavo bench model model-w8a8 --batch 1,8,32");
+  app.footer(
+      "Examples:\n"
+      "  octavo bench model model-w8a8 --batch 1,8,32\n"
+      "  octavo bench model model-w8a8-kv8 --context 2048     (what a quantized cache gains)");
   auto options = std::make_shared<Options>();
   app.add_option("model", options->model, "The checkpoint folder")->required();
   app.add_option("--prefill", options->prefill, "Tokens of the prompt")

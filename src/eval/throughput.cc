@@ -8,6 +8,7 @@
 
 #include "runtime/scheduler.h"
 #include "runtime/session.h"
+#include "runtime/states.h"
 
 namespace octavo {
 
@@ -127,8 +128,8 @@ int64_t DecodeBytes(const Model& model, int64_t sequences, int64_t positions) {
     for (const LinearGroup* group : block.groups()) add(*group);
   }
   add(model.head);
-  const int64_t kv_row = 2 * model.spec.kv_size() * DTypeBytes(DType::kBF16);
-  return static_cast<int64_t>(bytes) + sequences * positions * model.spec.num_layers * kv_row;
+  return static_cast<int64_t>(bytes) +
+         sequences * positions * CacheBytesOfToken(model, DType::kBF16);
 }
 
 bool RunsInInt8(const Model& model) {

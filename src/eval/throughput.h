@@ -35,7 +35,7 @@ int64_t BlockMultiplyAdds(const Model& model);
 int64_t ParameterCount(const Model& model);
 
 // Bytes that a step of decoding reads: the weights of all linear layers and the head once, and the
-// keys and values (BF16) of `sequences` of `positions` each.
+// keys and values (as the checkpoint declares, else BF16) of `sequences` of `positions` each.
 int64_t DecodeBytes(const Model& model, int64_t sequences, int64_t positions);
 
 // Whether the linear layers of the blocks multiply int8 by int8.

@@ -43,6 +43,17 @@ TEST(Throughput, QuantizedWeightsCountABytePerElement) {
   EXPECT_TRUE(RunsInInt8(model));
 }
 
+// Keys and values are codes of a byte, in bfloat16 they were two.
+TEST(Throughput, AQuantizedCacheCountsAByteAnElement) {
+  const TestContext context;
+  const auto loaded =
+      LoadModel(testing::TestData("checkpoints/llama-kv-int8"), {}, context.context);
+  ASSERT_OK(loaded);
+  const Model& model = (*loaded)->model();
+  EXPECT_EQ(DecodeBytes(model, 2, 10) - DecodeBytes(model, 2, 0),
+            2 * 10 * model.spec.num_layers * 2 * model.spec.kv_size());
+}
+
 TEST(Throughput, MeasuresAndRefusesMoreThanThePositions) {
   const TestContext context;
   const auto loaded = LoadModel(Stories(), {}, context.context);
