@@ -180,6 +180,7 @@ Result<Comparison> CompareCheckpoints(const ComparisonRequest& request, const Co
   comparison.text = reading.text;
   if (!reading.windows.empty()) {
     std::vector<NamedModel> named;
+    named.reserve(all.size());
     for (size_t i = 0; i < all.size(); ++i) named.push_back({folders[i], all[i].model().model()});
     OCTAVO_ASSIGN_OR_RETURN(
         comparison.lockstep,
