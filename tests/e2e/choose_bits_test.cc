@@ -84,6 +84,22 @@ TEST_F(ChooseBits, AMixWithinTheBitsThatReadsBackAndIsApplied) {
   EXPECT_EQ(within.exit_code, 0) << within.err;
 }
 
+// The bound is of all chosen layers together, which lose more than the sum of each alone.
+TEST_F(ChooseBits, TheMixKeepsToTheLossThatIsMeasured) {
+  constexpr double kMaxKl = 0.002;
+  const Outcome chosen = Quantize(
+      "out", {"--max-kl", std::to_string(kMaxKl), "--dry-run", "--write-recipe", Path("yaml")});
+  ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
+  const std::string recipe = ReadFile(Path("yaml")).value();
+  constexpr std::string_view kBefore = "measured before quantizing: KL ";
+  const size_t at = recipe.find(kBefore);
+  ASSERT_NE(at, std::string::npos) << recipe;
+  const double together = std::stod(recipe.substr(at + kBefore.size()));
+  EXPECT_LE(together, kMaxKl);
+  EXPECT_GT(together, 0);
+  EXPECT_NE(recipe.find("W4A16: "), std::string::npos) << "no more bits than needed: " << recipe;
+}
+
 TEST_F(ChooseBits, CompareSaysWhatEachLayerLoses) {
   const std::string out = Path("w8a8");
   ASSERT_EQ(
