@@ -85,7 +85,7 @@ void AddRowWise(const CaseOptions& options, std::vector<KernelCase>* cases) {
       return [=] {
         const float* angles = b->angles.data<float>().data();
         ApplyRope(b->x.mutable_data<float>().data(), kHidden, m, kHidden / kHeadDim, kHeadDim,
-                  kHeadDim, angles, angles, isa, *pool);
+                  kHeadDim, RopePairs::kHalves, angles, angles, isa, *pool);
       };
     });
     add({"silu_mul", BestKernel(SiluMulKernels(), isa).isa, kIntermediate, 12}, m, [=] {

@@ -20,14 +20,6 @@ const QuantizationArgs* QueryArgs(const Block& block) {
   return block.query_quantization ? &*block.query_quantization->input_activations : nullptr;
 }
 
-AttentionShapeInFile ShapeInFile(const Block& block, const ModelSpec& spec) {
-  return {.module = block.attention,
-          .k_proj = block.qkv.layers[1].name,
-          .v_proj = block.qkv.layers[2].name,
-          .heads = spec.num_heads,
-          .kv_heads = spec.num_kv_heads};
-}
-
 float Decode(std::byte code, DType dtype) {
   return dtype == DType::kI8 ? static_cast<float>(static_cast<int8_t>(code))
                              : FloatFromE4M3(static_cast<uint8_t>(code));
@@ -43,7 +35,7 @@ std::vector<float> OfEachHead(const std::vector<float>& scales, int64_t heads) {
 
 std::vector<DeclaredTensor> DeclareAttentionScales(const Block& block, const ModelSpec& spec) {
   if (!block.cache_quantization) return {};
-  return DeclareAttentionScales(ShapeInFile(block, spec), *block.cache_quantization,
+  return DeclareAttentionScales(AttentionInFile(block, spec), *block.cache_quantization,
                                 QueryArgs(block), spec.dtype);
 }
 

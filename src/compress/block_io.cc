@@ -28,13 +28,16 @@ Result<Tensor> ReadFinite(const Checkpoint& checkpoint, const std::string& name)
   return tensor;
 }
 
-Result<std::shared_ptr<NormWork>> ReadNorm(const Checkpoint& checkpoint,
-                                           const std::string& module) {
+// Null where the model has none there.
+Result<std::shared_ptr<NormWork>> ReadNorm(const Checkpoint& checkpoint, const ModelSpec& spec,
+                                           const Norm& of_source) {
+  if (!of_source.exists()) return std::shared_ptr<NormWork>();
   auto norm = std::make_shared<NormWork>();
-  norm->name = module;
-  OCTAVO_ASSIGN_OR_RETURN(const TensorView stored, checkpoint.Find(module + ".weight"));
+  norm->name = of_source.name;
+  norm->less = spec.norm_adds_one ? 1.0F : 0.0F;
+  OCTAVO_ASSIGN_OR_RETURN(const TensorView stored, checkpoint.Find(norm->name + ".weight"));
   norm->dtype = stored.dtype;
-  OCTAVO_ASSIGN_OR_RETURN(norm->weight, ReadFinite(checkpoint, module + ".weight"));
+  OCTAVO_ASSIGN_OR_RETURN(norm->weight, ReadFinite(checkpoint, norm->name + ".weight"));
   return norm;
 }
 
@@ -97,15 +100,15 @@ Status PrepareFloatGroup(const std::vector<TensorView>& weights, std::vector<Lay
   return OkStatus();
 }
 
-Status SetNorms(const PackedBlock& packed, Block* block) {
+Status SetNorms(const PackedBlock& packed, const ModelSpec& spec, Block* block) {
   std::vector<std::pair<std::string, TensorView>> found = packed.copied_norms;
   for (const auto& [name, tensor] : packed.norms) found.emplace_back(name, tensor.view());
-  for (const auto& [module, weight] : block->norms()) {
-    const auto norm = std::find_if(found.begin(), found.end(), [&](const auto& candidate) {
-      return candidate.first == module + ".weight";
+  for (Norm* norm : block->norms()) {
+    const auto stored = std::find_if(found.begin(), found.end(), [&](const auto& candidate) {
+      return candidate.first == norm->name + ".weight";
     });
-    OCTAVO_CHECK(norm != found.end()) << module;
-    OCTAVO_ASSIGN_OR_RETURN(*weight, ToFloatTensor(norm->second));
+    OCTAVO_CHECK(stored != found.end()) << norm->name;
+    OCTAVO_ASSIGN_OR_RETURN(norm->weight, ReadNormWeight(spec, stored->second, norm->size));
   }
   block->loaded = true;
   return OkStatus();
@@ -118,8 +121,10 @@ Result<BlockWork> ReadBlockWork(const LoadedModel& source, const QuantizationPla
   const Checkpoint& checkpoint = source.checkpoint();
   const Block& block = source.model().blocks[static_cast<size_t>(index)];
   const Block& target = plan.target.blocks[static_cast<size_t>(index)];
-  OCTAVO_ASSIGN_OR_RETURN(const auto attention_norm, ReadNorm(checkpoint, block.attention_norm));
-  OCTAVO_ASSIGN_OR_RETURN(const auto mlp_norm, ReadNorm(checkpoint, block.mlp_norm));
+  const ModelSpec& spec = source.model().spec;
+  OCTAVO_ASSIGN_OR_RETURN(const auto attention_norm,
+                          ReadNorm(checkpoint, spec, block.attention_norm));
+  OCTAVO_ASSIGN_OR_RETURN(const auto mlp_norm, ReadNorm(checkpoint, spec, block.mlp_norm));
 
   BlockWork work{.index = index, .name = block.name, .groups = {}};
   const auto source_groups = block.groups();
@@ -201,9 +206,9 @@ Result<PackedBlock> PackBlock(const BlockWork& work, const LoadedModel& source,
   }
   if (work.index < 0) return packed;
   const Block& block = source.model().blocks[static_cast<size_t>(work.index)];
-  for (const std::string& module : {block.q_norm, block.k_norm}) {
-    if (module.empty()) continue;
-    const std::string name = module + ".weight";
+  for (const Norm* norm : block.norms()) {
+    if (norm == &block.attention_norm || norm == &block.mlp_norm) continue;
+    const std::string name = norm->name + ".weight";
     OCTAVO_ASSIGN_OR_RETURN(const TensorView stored, source.checkpoint().Find(name));
     packed.copied_norms.emplace_back(name, stored);
   }
@@ -244,7 +249,7 @@ Status PreparePackedBlock(const PackedBlock& packed, Model* target, int64_t inde
   for (size_t g = 0; g < groups.size(); ++g) {
     OCTAVO_RETURN_IF_ERROR(PrepareGroup(groups[g], packed.groups[g].views, {}, context));
   }
-  return SetNorms(packed, &block);
+  return SetNorms(packed, target->spec, &block);
 }
 
 Status PrepareDequantizedBlock(PackedBlock* packed, Model* target, int64_t index,
@@ -263,7 +268,7 @@ Status PrepareDequantizedBlock(PackedBlock* packed, Model* target, int64_t index
     }
     OCTAVO_RETURN_IF_ERROR(PrepareFloatGroup(weights, views, groups[g], context));
   }
-  return SetNorms(*packed, &block);
+  return SetNorms(*packed, target->spec, &block);
 }
 
 Status PrepareFloatBlock(const BlockWork& work, const PackedBlock& packed, Model* target,
@@ -275,7 +280,7 @@ Status PrepareFloatBlock(const BlockWork& work, const PackedBlock& packed, Model
     for (const LayerWork& layer : work.groups[g].layers) weights.push_back(layer.weight.view());
     OCTAVO_RETURN_IF_ERROR(PrepareFloatGroup(weights, packed.groups[g].views, groups[g], context));
   }
-  return SetNorms(packed, &block);
+  return SetNorms(packed, target->spec, &block);
 }
 
 void ReleasePackedBlock(Model* target, int64_t index) {
@@ -284,7 +289,7 @@ void ReleasePackedBlock(Model* target, int64_t index) {
     group->parts.clear();
     group->part_columns.clear();
   }
-  for (const auto& [module, weight] : block.norms()) *weight = Tensor();
+  for (Norm* norm : block.norms()) norm->weight = Tensor();
   block.loaded = false;
 }
 

@@ -77,9 +77,10 @@ struct LayerWork {
   std::string note;    // what was out of the ordinary: raised damping, a fallback
 };
 
-// A norm whose output is the input of a group, [k] float32, as changed so far.
+// A norm whose output is the input of a group, [k] float32 as stored, as changed so far.
 struct NormWork {
   std::string name;
+  float less = 0;              // values are multiplied by the weight plus this (norm_adds_one)
   DType dtype = DType::kBF16;  // that it is stored in
   Tensor weight;
   bool changed = false;

@@ -1,7 +1,5 @@
 #include "compress/calibration.h"
 
-#include "kernels/rms_norm/rms_norm.h"
-
 namespace octavo {
 
 Calibration::Calibration(const std::vector<std::vector<TokenId>>& samples, HiddenStates hidden)
@@ -41,8 +39,8 @@ Status Calibration::ObserveHead(const Model& model, const Tap& tap, const Contex
     OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
     OCTAVO_ASSIGN_OR_RETURN(const std::span<float> hidden, ReadPart(part, model));
     running_ = &part.batch;
-    RmsNorm(hidden.data(), width, part.batch.rows(), model.final_norm_weight.data<float>(),
-            model.spec.norm_epsilon, hidden.data(), width, context.isa, context.pool);
+    ApplyNorm(model.spec, model.final_norm_weight, hidden.data(), width, part.batch.rows(),
+              hidden.data(), width, context);
     tap(model.head, {hidden.data(), part.batch.rows(), width, width});
   }
   return OkStatus();

@@ -35,8 +35,8 @@ std::set<std::string> BlockTensors(const QuantizationPlan& plan) {
     }
   };
   for (const Block& block : target.blocks) {
-    names.insert(block.attention_norm + ".weight");
-    names.insert(block.mlp_norm + ".weight");
+    for (const Norm* norm : {&block.attention_norm, &block.mlp_norm})
+      if (norm->exists()) names.insert(norm->name + ".weight");
     for (const LinearGroup* group : block.groups()) {
       for (const LinearLayer& layer : group->layers) add(layer);
     }

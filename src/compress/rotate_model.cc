@@ -89,9 +89,9 @@ class Rotator {
       OCTAVO_RETURN_IF_ERROR(StoreMatrices({block.attention, target.attention_class},
                                            {{TransformLocation::kQuery, target.spec.head_dim},
                                             {TransformLocation::kKey, target.spec.head_dim}}));
-      OCTAVO_RETURN_IF_ERROR(RotateGroup(block.qkv, block.attention_norm));
+      OCTAVO_RETURN_IF_ERROR(RotateGroup(block.qkv, block.attention_norm.name));
       OCTAVO_RETURN_IF_ERROR(RotateGroup(block.attention_output, ""));
-      OCTAVO_RETURN_IF_ERROR(RotateGroup(block.gate_up, block.mlp_norm));
+      OCTAVO_RETURN_IF_ERROR(RotateGroup(block.gate_up, block.mlp_norm.name));
       OCTAVO_RETURN_IF_ERROR(RotateGroup(block.down, ""));
     }
     OCTAVO_RETURN_IF_ERROR(RotateHead());
@@ -178,7 +178,8 @@ class Rotator {
     }
     Replace(layer.name + ".weight",
             [original = original_, tensor, norm, rotation = std::move(rotation), quantized,
-             shape = Shape{layer.n, layer.k}, &context = context_]() -> Result<Tensor> {
+             &spec = plan_->target.spec, shape = Shape{layer.n, layer.k},
+             &context = context_]() -> Result<Tensor> {
               OCTAVO_ASSIGN_OR_RETURN(const TensorView view, original->Find(tensor));
               if (view.shape != shape) {
                 return InvalidArgument(fmt::format("{}: shape {}, expected {}", tensor,
@@ -187,7 +188,7 @@ class Rotator {
               Tensor gains;
               if (!norm.empty()) {
                 OCTAVO_ASSIGN_OR_RETURN(const TensorView stored, original->Find(norm + ".weight"));
-                OCTAVO_ASSIGN_OR_RETURN(gains, ToFloatTensor(stored));
+                OCTAVO_ASSIGN_OR_RETURN(gains, ReadNormWeight(spec, stored, stored.elements()));
               }
               auto rotated =
                   RotateWeight(view, gains.empty() ? std::span<const float>() : gains.data<float>(),
@@ -200,9 +201,10 @@ class Rotator {
   // The gain is in the layers behind it.
   void ReplaceNorm(const std::string& norm) {
     const std::string name = norm + ".weight";
-    Replace(name, [original = original_, name]() -> Result<Tensor> {
+    const float one = plan_->target.spec.norm_adds_one ? 0.0F : 1.0F;
+    Replace(name, [original = original_, name, one]() -> Result<Tensor> {
       OCTAVO_ASSIGN_OR_RETURN(const TensorView view, original->Find(name));
-      const std::vector<float> ones(static_cast<size_t>(view.elements()), 1.0F);
+      const std::vector<float> ones(static_cast<size_t>(view.elements()), one);
       return FromFloat(ones, view.dtype, view.shape);
     });
   }

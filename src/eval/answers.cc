@@ -40,7 +40,7 @@ class AnswerBatch {
         shared_(model, context, DType::kF32) {}
 
   Status ShareBeginning() {
-    if (prompts_.size() < 2 || model_.spec.rope.depends_on_length()) return OkStatus();
+    if (prompts_.size() < 2 || model_.spec.depends_on_length()) return OkStatus();
     const std::span<const TokenId> common = CommonBeginning(prompts_);
     if (std::ssize(common) < kMinShared) return OkStatus();
     return shared_.Feed(common).status();

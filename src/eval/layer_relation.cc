@@ -152,8 +152,8 @@ Result<BlockRelation> RelateBlocks(const LoadedModel& base, const LoadedModel& m
   const Block& base_block = base.model().blocks[static_cast<size_t>(index)];
   const Block& block = model.model().blocks[static_cast<size_t>(index)];
   const std::vector<float> attention =
-      NormRatio(base_block.attention_norm_weight, block.attention_norm_weight);
-  const std::vector<float> mlp = NormRatio(base_block.mlp_norm_weight, block.mlp_norm_weight);
+      NormRatio(base_block.attention_norm.weight, block.attention_norm.weight);
+  const std::vector<float> mlp = NormRatio(base_block.mlp_norm.weight, block.mlp_norm.weight);
   const bool smoothed = !attention.empty() || !mlp.empty();
   BlockRelation relation;
   const auto base_groups = base_block.groups();

@@ -31,7 +31,7 @@ struct Scorer::State {
   State(const Model& m, const Context& c, const ScorerOptions& o)
       : model(m), context(c), options(o), forward(m, c) {
     // Frequencies that change with the length are those of the whole sequence: nothing is shared.
-    if (model.spec.rope.depends_on_length())
+    if (model.spec.depends_on_length())
       options.min_shared = std::numeric_limits<int64_t>::max() / 2;
   }
 

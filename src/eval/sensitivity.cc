@@ -41,8 +41,8 @@ std::vector<std::vector<TokenId>> FirstTokens(std::span<const Window> windows, i
 }
 
 Tensor* NormBefore(Block* block, size_t group) {
-  if (block->groups()[group] == &block->qkv) return &block->attention_norm_weight;
-  if (block->groups()[group] == &block->gate_up) return &block->mlp_norm_weight;
+  if (block->groups()[group] == &block->qkv) return &block->attention_norm.weight;
+  if (block->groups()[group] == &block->gate_up) return &block->mlp_norm.weight;
   return nullptr;
 }
 

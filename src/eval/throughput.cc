@@ -112,7 +112,7 @@ int64_t ParameterCount(const Model& model) {
   };
   for (const Block& block : model.blocks) {
     for (const LinearGroup* group : block.groups()) add(*group);
-    sum += 2 * spec.hidden_size + (spec.qk_norm ? 2 * spec.head_dim : 0);
+    for (const Norm* norm : block.norms()) sum += norm->size;
   }
   if (!spec.tie_word_embeddings) add(model.head);
   return sum;

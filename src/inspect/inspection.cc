@@ -26,7 +26,7 @@ class ModuleLister {
     AddLayer(ModuleKind::kEmbedding, model.embedding_layer, "");
     for (Block& block : inspection_.model->blocks) {
       prefix_ = block.name + ".";
-      for (const auto& [name, weight] : block.norms()) AddNorm(name, SizeOfNorm(block, name));
+      for (const Norm* norm : std::as_const(block).norms()) AddNorm(norm->name, norm->size);
       for (const LinearGroup* group : std::as_const(block).groups()) {
         for (const LinearLayer& layer : group->layers)
           AddLayer(ModuleKind::kLinear, layer, prefix_);
@@ -39,11 +39,6 @@ class ModuleLister {
   }
 
  private:
-  int64_t SizeOfNorm(const Block& block, const std::string& name) const {
-    const ModelSpec& spec = inspection_.model->spec;
-    return name == block.q_norm || name == block.k_norm ? spec.head_dim : spec.hidden_size;
-  }
-
   InspectedModule& Add(ModuleKind kind, const std::string& name) {
     index_[name] = inspection_.modules.size();
     InspectedModule& module = inspection_.modules.emplace_back();

@@ -14,18 +14,20 @@ namespace octavo {
 
 // Module names of a family. Those of a block follow `blocks` + ".<index>.".
 struct ModuleNames {
-  std::string embedding;             // "model.embed_tokens"
-  std::string blocks;                // "model.layers"
-  std::string final_norm;            // "model.norm"
-  std::string head;                  // "lm_head"
-  std::string attention_norm;        // "input_layernorm"
-  std::vector<std::string> qkv;      // "self_attn.q_proj", ...
-  std::string q_norm;                // "self_attn.q_norm"; used where the spec has qk_norm
-  std::string k_norm;                // "self_attn.k_norm"
-  std::string attention_output;      // "self_attn.o_proj"
-  std::string mlp_norm;              // "post_attention_layernorm"
-  std::vector<std::string> gate_up;  // "mlp.gate_proj", "mlp.up_proj"
-  std::string down;                  // "mlp.down_proj"
+  std::string embedding;         // "model.embed_tokens"
+  std::string blocks;            // "model.layers"
+  std::string final_norm;        // "model.norm"
+  std::string head;              // "lm_head"
+  std::string attention_norm;    // "input_layernorm"; used where the spec has pre_norms
+  std::vector<std::string> qkv;  // "self_attn.q_proj", ...; one name: stored as one, in order
+  std::string q_norm;            // "self_attn.q_norm"; used where the spec has qk_norm
+  std::string k_norm;            // "self_attn.k_norm"
+  std::string attention_output;  // "self_attn.o_proj"
+  std::string post_attention_norm = {};  // used where the spec has post_norms
+  std::string mlp_norm;                  // "post_attention_layernorm"
+  std::vector<std::string> gate_up;      // "mlp.gate_proj", "mlp.up_proj"; or one, as for qkv
+  std::string down;                      // "mlp.down_proj"
+  std::string post_mlp_norm = {};
   // Tensors that checkpoints of the family carry and nobody needs: what their names end with.
   std::vector<std::string> ignored_suffixes;
 };

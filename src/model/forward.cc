@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/activate/activate.h"
 #include "kernels/add_rows/add_rows.h"
 #include "kernels/attention/attention.h"
-#include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rope/rope.h"
 #include "kernels/round_rows/round_rows.h"
-#include "kernels/silu_mul/silu_mul.h"
 #include "tensor/convert.h"
 
 namespace octavo {
@@ -47,6 +46,11 @@ std::vector<int64_t> LengthsOfRows(const Batch& batch) {
   return lengths;
 }
 
+void Multiply(float factor, std::span<float> values) {
+  if (factor == 1) return;
+  for (float& value : values) value *= factor;
+}
+
 }  // namespace
 
 int64_t Batch::wanted_rows() const {
@@ -76,10 +80,7 @@ void MultiplyGroup(const LinearGroup& group, const Rows& x, QuantizedRows* quant
   }
 }
 
-Forward::Forward(const Model& model, const Context& context)
-    : model_(model),
-      context_(context),
-      frequencies_(RopeFrequencies(model.spec.rope, model.spec.head_dim, 0)) {}
+Forward::Forward(const Model& model, const Context& context) : model_(model), context_(context) {}
 
 Status Forward::Embed(const Batch& batch, std::span<float> hidden) {
   const auto width = static_cast<size_t>(model_.spec.hidden_size);
@@ -99,6 +100,7 @@ Status Forward::Embed(const Batch& batch, std::span<float> hidden) {
                             .bytes = model_.embedding.bytes + token * row_bytes};
     OCTAVO_RETURN_IF_ERROR(ToFloat(source, hidden.subspan(row * width, width)));
   }
+  Multiply(model_.spec.embedding_multiplier, hidden.first(batch.tokens.size() * width));
   return OkStatus();
 }
 
@@ -111,35 +113,39 @@ void Forward::Block(int64_t block_index, const Batch& batch, std::span<SequenceS
   const int64_t width = spec.hidden_size;
   const std::span<float> normed = Scratch(&normed_, m, width);
   const std::span<float> projected = Scratch(&projected_, m, width);
-  const auto norm = [&](const Tensor& weight) {
-    RmsNorm(hidden.data(), width, m, weight.data<float>(), spec.norm_epsilon, normed.data(), width,
-            context_.isa, context_.pool);
+  // What attention and MLP read, and how what they give is added.
+  const auto input = [&](const Norm& norm) -> Rows {
+    if (!norm.exists()) return {hidden.data(), m, width, width};
+    ApplyNorm(spec, norm.weight, hidden.data(), width, m, normed.data(), width, context_);
+    return {normed.data(), m, width, width};
   };
-  const auto add = [&](std::span<const float> rows) {
-    AddRows(rows.data(), width, m, width, hidden.data(), width, context_.pool);
+  const auto add = [&](const Norm& norm) {
+    if (norm.exists()) {
+      ApplyNorm(spec, norm.weight, projected.data(), width, m, projected.data(), width, context_);
+    }
+    Multiply(spec.residual_multiplier, projected);
+    AddRows(projected.data(), width, m, width, hidden.data(), width, context_.pool);
   };
 
-  norm(block.attention_norm_weight);
-  RunGroup(block.qkv, {normed.data(), m, width, width}, Scratch(&qkv_, m, block.qkv.n()));
-  PrepareHeads(block, batch);
+  RunGroup(block.qkv, input(block.attention_norm), Scratch(&qkv_, m, block.qkv.n()));
+  PrepareHeads(block, block_index, batch);
   if (until == Until::kAttentionTap) return;
   Attention(block, block_index, batch, states);
   RunGroup(block.attention_output, {attended_.data(), m, spec.q_size(), spec.q_size()}, projected);
-  add(projected);
+  add(block.post_attention_norm);
 
-  norm(block.mlp_norm_weight);
   const std::span<float> gate_up = Scratch(&gate_up_, m, block.gate_up.n());
   const std::span<float> activated = Scratch(&activated_, m, spec.intermediate_size);
-  RunGroup(block.gate_up, {normed.data(), m, width, width}, gate_up);
-  SiluMul(gate_up.data(), block.gate_up.n(), m, spec.intermediate_size, activated.data(),
-          spec.intermediate_size, context_.isa, context_.pool);
+  RunGroup(block.gate_up, input(block.mlp_norm), gate_up);
+  ActivateAndMultiply(spec.activation, gate_up.data(), block.gate_up.n(), m, spec.intermediate_size,
+                      activated.data(), spec.intermediate_size, context_.isa, context_.pool);
   const Rows down_input{activated.data(), m, spec.intermediate_size, spec.intermediate_size};
   if (until == Until::kLastTap) {
     if (tap_) tap_(block.down, down_input);
     return;
   }
   RunGroup(block.down, down_input, projected);
-  add(projected);
+  add(block.post_mlp_norm);
 }
 
 void Forward::Head(const Batch& batch, std::span<const float> hidden, std::span<float> logits) {
@@ -152,9 +158,13 @@ void Forward::Head(const Batch& batch, std::span<const float> hidden, std::span<
     if (batch.want_logits[static_cast<size_t>(row)] == 0) continue;
     std::copy_n(hidden.data() + row * width, width, normed.data() + out++ * width);
   }
-  RmsNorm(normed.data(), width, wanted, model_.final_norm_weight.data<float>(),
-          model_.spec.norm_epsilon, normed.data(), width, context_.isa, context_.pool);
+  ApplyNorm(model_.spec, model_.final_norm_weight, normed.data(), width, wanted, normed.data(),
+            width, context_);
   RunGroup(model_.head, {normed.data(), wanted, width, width}, logits);
+  Multiply(model_.spec.logits_multiplier, logits);
+  if (const float cap = model_.spec.logits_soft_cap; cap != 0) {
+    for (float& logit : logits) logit = cap * std::tanh(logit / cap);
+  }
 }
 
 void Forward::RunGroup(const LinearGroup& group, const Rows& x, std::span<float> y) {
@@ -195,21 +205,36 @@ void Forward::Attention(const octavo::Block& block, int64_t block_index, const B
   const AttentionShape shape{.heads = spec.num_heads,
                              .kv_heads = spec.num_kv_heads,
                              .head_dim = spec.head_dim,
-                             .scale = 1.0F / std::sqrt(static_cast<float>(spec.head_dim)),
-                             .window = spec.window(block_index)};
+                             .scale = spec.attention_scale != 0
+                                          ? spec.attention_scale
+                                          : 1.0F / std::sqrt(static_cast<float>(spec.head_dim)),
+                             .window = spec.window(block_index),
+                             .soft_cap = spec.attention_soft_cap};
   Attend(shape, sequences, queries, stride, Scratch(&attended_, m, spec.q_size()).data(),
          spec.q_size(), context_.isa, context_.pool);
 }
 
-void Forward::PrepareHeads(const octavo::Block& block, const Batch& batch) {
+void Forward::PrepareHeads(const octavo::Block& block, int64_t block_index, const Batch& batch) {
   const ModelSpec& spec = model_.spec;
   const int64_t m = batch.rows();
   const int64_t stride = block.qkv.n();
   float* queries = qkv_.data();
   float* keys = queries + spec.q_size();
   const float* values = keys + spec.kv_size();
-  PrepareRope(batch);
-  RotateHeads(block, m, queries, keys, stride);
+  if (!spec.qk_norm_after_rope) NormQueriesAndKeys(block, m, queries, keys, stride);
+  if (spec.is_rotated(block_index)) {
+    const RopeSpec& rope = spec.rope_of(block_index);
+    RopeTable& table = &rope == &spec.rope ? rope_ : window_rope_;
+    PrepareRope(rope, batch, &table);
+    const auto rotate = [&](float* x, int64_t heads) {
+      ApplyRope(x, stride, m, heads, spec.head_dim, spec.rotary_dim, spec.rope_pairs,
+                table.cos.data(), table.sin.data(), context_.isa, context_.pool);
+    };
+    rotate(queries, spec.num_heads);
+    rotate(keys, spec.num_kv_heads);
+  }
+  if (spec.qk_norm_after_rope) NormQueriesAndKeys(block, m, queries, keys, stride);
+  if (spec.query_growth != 0) GrowQueries(batch, queries, stride);
   for (const auto& transform : block.query_transforms)
     transform->ApplyInPlace(queries, stride, m, spec.q_size(), context_);
   for (const auto& transform : block.key_transforms)
@@ -220,17 +245,32 @@ void Forward::PrepareHeads(const octavo::Block& block, const Batch& batch) {
                     .values = {values, m, spec.kv_size(), stride}});
 }
 
-void Forward::RotateHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
-                          int64_t stride) {
+void Forward::NormQueriesAndKeys(const octavo::Block& block, int64_t rows, float* queries,
+                                 float* keys, int64_t stride) {
   const ModelSpec& spec = model_.spec;
-  if (spec.qk_norm) {
-    NormHeads(block.q_norm_weight, queries, stride, rows, spec.num_heads);
-    NormHeads(block.k_norm_weight, keys, stride, rows, spec.num_kv_heads);
+  switch (spec.qk_norm) {
+    case QkNorm::kNone:
+      return;
+    case QkNorm::kHeads:
+      NormHeads(block.q_norm.weight, queries, stride, rows, spec.num_heads);
+      NormHeads(block.k_norm.weight, keys, stride, rows, spec.num_kv_heads);
+      return;
+    case QkNorm::kRows:
+      ApplyNorm(spec, block.q_norm.weight, queries, stride, rows, queries, stride, context_);
+      ApplyNorm(spec, block.k_norm.weight, keys, stride, rows, keys, stride, context_);
+      return;
   }
-  ApplyRope(queries, stride, rows, spec.num_heads, spec.head_dim, spec.head_dim, cos_.data(),
-            sin_.data(), context_.isa, context_.pool);
-  ApplyRope(keys, stride, rows, spec.num_kv_heads, spec.head_dim, spec.head_dim, cos_.data(),
-            sin_.data(), context_.isa, context_.pool);
+}
+
+void Forward::GrowQueries(const Batch& batch, float* queries, int64_t stride) {
+  const ModelSpec& spec = model_.spec;
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    const int64_t turns = batch.position[static_cast<size_t>(row)] / spec.query_growth_positions;
+    const double factor =
+        1 + static_cast<double>(spec.query_growth) * std::log1p(static_cast<double>(turns));
+    Multiply(static_cast<float>(factor),
+             {queries + row * stride, static_cast<size_t>(spec.q_size())});
+  }
 }
 
 void Forward::RoundQueries(const octavo::Block& block, int64_t rows, float* queries,
@@ -256,30 +296,30 @@ void Forward::NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t 
   for (int64_t i = 0; i < (by_head ? heads : m); ++i) {
     float* first = x + i * (by_head ? dim : stride);
     const int64_t distance = by_head ? stride : dim;
-    RmsNorm(first, distance, by_head ? m : heads, weight.data<float>(), model_.spec.norm_epsilon,
-            first, distance, context_.isa, context_.pool);
+    ApplyNorm(model_.spec, weight, first, distance, by_head ? m : heads, first, distance, context_);
   }
 }
 
-void Forward::PrepareRope(const Batch& batch) {
-  const RopeSpec& rope = model_.spec.rope;
+void Forward::PrepareRope(const RopeSpec& rope, const Batch& batch, RopeTable* table) {
   const std::vector<int64_t> lengths =
       rope.depends_on_length() ? LengthsOfRows(batch) : std::vector<int64_t>();
   // The same for every block of a pass.
-  if (rope_positions_ == batch.position && rope_lengths_ == lengths) return;
-  rope_positions_ = batch.position;
-  rope_lengths_ = lengths;
-  const auto half = static_cast<size_t>(model_.spec.head_dim / 2);
-  cos_.resize(batch.position.size() * half);
-  sin_.resize(batch.position.size() * half);
+  if (table->positions == batch.position && table->lengths == lengths) return;
+  table->positions = batch.position;
+  table->lengths = lengths;
+  const int64_t rotary_dim = model_.spec.rotary_dim;
+  const auto half = static_cast<size_t>(rotary_dim / 2);
+  if (table->frequencies.empty()) table->frequencies = RopeFrequencies(rope, rotary_dim, 0);
+  table->cos.resize(batch.position.size() * half);
+  table->sin.resize(batch.position.size() * half);
   for (size_t row = 0; row < batch.position.size(); ++row) {
     if (!lengths.empty() && (row == 0 || lengths[row] != lengths[row - 1]))
-      frequencies_ = RopeFrequencies(rope, model_.spec.head_dim, lengths[row]);
+      table->frequencies = RopeFrequencies(rope, rotary_dim, lengths[row]);
     for (size_t i = 0; i < half; ++i) {
       const double angle =
-          static_cast<double>(batch.position[row]) * static_cast<double>(frequencies_[i]);
-      cos_[row * half + i] = static_cast<float>(std::cos(angle) * rope.attention_factor);
-      sin_[row * half + i] = static_cast<float>(std::sin(angle) * rope.attention_factor);
+          static_cast<double>(batch.position[row]) * static_cast<double>(table->frequencies[i]);
+      table->cos[row * half + i] = static_cast<float>(std::cos(angle) * rope.attention_factor);
+      table->sin[row * half + i] = static_cast<float>(std::sin(angle) * rope.attention_factor);
     }
   }
 }

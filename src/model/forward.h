@@ -77,34 +77,40 @@ class Forward {
                  std::span<SequenceState* const> states);
   // The queries and keys of qkv_, in place, as attention reads them: rotated, and transformed as
   // the checkpoint asks; then the tap.
-  void PrepareHeads(const octavo::Block& block, const Batch& batch);
-  // Norms (where the model has them) and rotary embedding of `rows` rows, in place; rows lie
-  // `stride` floats apart.
-  void RotateHeads(const octavo::Block& block, int64_t rows, float* queries, float* keys,
-                   int64_t stride);
+  void PrepareHeads(const octavo::Block& block, int64_t block_index, const Batch& batch);
+  // RMSNorm of queries and keys, in place; rows lie `stride` floats apart.
+  void NormQueriesAndKeys(const octavo::Block& block, int64_t rows, float* queries, float* keys,
+                          int64_t stride);
+  // What a head's rotation at some positions is.
+  struct RopeTable {
+    std::vector<float> frequencies;  // [rotary_dim / 2], of the latest sequence
+    std::vector<float> cos, sin;     // [m, rotary_dim / 2]
+    std::vector<int64_t> positions;  // those that cos and sin are of
+    std::vector<int64_t> lengths;    // of the rows' sequences
+  };
+  void PrepareRope(const RopeSpec& rope, const Batch& batch, RopeTable* table);
+  // Queries times what their positions ask for, in place (spec.query_growth).
+  void GrowQueries(const Batch& batch, float* queries, int64_t stride);
   // Queries to their codes and back, in place.
   void RoundQueries(const octavo::Block& block, int64_t rows, float* queries, int64_t stride);
   // RMSNorm of each of `heads` heads, in place; rows of x lie `stride` floats apart.
   void NormHeads(const Tensor& weight, float* x, int64_t stride, int64_t m, int64_t heads);
-  void PrepareRope(const Batch& batch);
 
   const Model& model_;
   const Context& context_;
   Tap tap_;
   AttentionTap attention_tap_;
-  std::vector<float> frequencies_;  // [head_dim / 2], of the latest sequence
+  RopeTable rope_;         // of all layers, or those without a window
+  RopeTable window_rope_;  // of layers with one, where it is another
 
   // Scratch, sized by the largest batch so far.
   QuantizedRows quantized_;
-  std::vector<float> normed_;            // [m, hidden]
-  std::vector<float> qkv_;               // [m, q + k + v]
-  std::vector<float> attended_;          // [m, q]
-  std::vector<float> projected_;         // [m, hidden]
-  std::vector<float> gate_up_;           // [m, 2 intermediate]
-  std::vector<float> activated_;         // [m, intermediate]
-  std::vector<float> cos_, sin_;         // [m, head_dim / 2]
-  std::vector<int64_t> rope_positions_;  // those that cos_ and sin_ are of
-  std::vector<int64_t> rope_lengths_;    // of the rows' sequences
+  std::vector<float> normed_;     // [m, hidden]
+  std::vector<float> qkv_;        // [m, q + k + v]
+  std::vector<float> attended_;   // [m, q]
+  std::vector<float> projected_;  // [m, hidden]
+  std::vector<float> gate_up_;    // [m, 2 intermediate]
+  std::vector<float> activated_;  // [m, intermediate]
 };
 
 }  // namespace octavo

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <optional>
 
 namespace octavo {
@@ -39,6 +40,31 @@ class GraphBuilder {
   const SchemeResolver* schemes_;
 };
 
+void AddNorms(const ModelSpec& spec, const ModuleNames& names, const std::string& prefix,
+              Block* block) {
+  const auto norm = [&](const std::string& name, int64_t size) {
+    return Norm{.name = prefix + name, .size = size, .weight = {}};
+  };
+  if (spec.pre_norms) {
+    block->attention_norm = norm(names.attention_norm, spec.hidden_size);
+    block->mlp_norm = norm(names.mlp_norm, spec.hidden_size);
+  }
+  if (spec.post_norms) {
+    block->post_attention_norm = norm(names.post_attention_norm, spec.hidden_size);
+    block->post_mlp_norm = norm(names.post_mlp_norm, spec.hidden_size);
+  }
+  if (spec.qk_norm == QkNorm::kNone) return;
+  const bool rows = spec.qk_norm == QkNorm::kRows;
+  block->q_norm = norm(names.q_norm, rows ? spec.q_size() : spec.head_dim);
+  block->k_norm = norm(names.k_norm, rows ? spec.kv_size() : spec.head_dim);
+}
+
+// Outputs of the layers of a group, which may be stored as one.
+std::vector<int64_t> Sizes(std::vector<int64_t> sizes, size_t layers) {
+  if (layers == sizes.size()) return sizes;
+  return {std::accumulate(sizes.begin(), sizes.end(), int64_t{0})};
+}
+
 Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
                          const ModuleNames& names, int64_t index) {
   Block block;
@@ -46,21 +72,22 @@ Result<Block> BuildBlock(const GraphBuilder& builder, const ModelSpec& spec,
   const std::string prefix = block.name + ".";
   const std::string& query = names.qkv.front();
   block.attention = prefix + query.substr(0, query.rfind('.'));
-  block.attention_norm = prefix + names.attention_norm;
-  block.mlp_norm = prefix + names.mlp_norm;
-  if (spec.qk_norm) {
-    block.q_norm = prefix + names.q_norm;
-    block.k_norm = prefix + names.k_norm;
-  }
+  const bool one = names.qkv.size() == 1;
+  block.key_projection = one ? block.attention + ".k_proj" : prefix + names.qkv[1];
+  block.value_projection = one ? block.attention + ".v_proj" : prefix + names.qkv[2];
+  AddNorms(spec, names, prefix, &block);
   OCTAVO_ASSIGN_OR_RETURN(
-      block.qkv, builder.Group(prefix, names.qkv, {spec.q_size(), spec.kv_size(), spec.kv_size()},
-                               spec.hidden_size, spec.qkv_bias));
+      block.qkv,
+      builder.Group(prefix, names.qkv,
+                    Sizes({spec.q_size(), spec.kv_size(), spec.kv_size()}, names.qkv.size()),
+                    spec.hidden_size, spec.qkv_bias));
   OCTAVO_ASSIGN_OR_RETURN(block.attention_output,
                           builder.Group(prefix, {names.attention_output}, {spec.hidden_size},
                                         spec.q_size(), spec.attention_output_bias));
   OCTAVO_ASSIGN_OR_RETURN(
       block.gate_up,
-      builder.Group(prefix, names.gate_up, {spec.intermediate_size, spec.intermediate_size},
+      builder.Group(prefix, names.gate_up,
+                    Sizes({spec.intermediate_size, spec.intermediate_size}, names.gate_up.size()),
                     spec.hidden_size, spec.mlp_bias));
   OCTAVO_ASSIGN_OR_RETURN(block.down, builder.Group(prefix, {names.down}, {spec.hidden_size},
                                                     spec.intermediate_size, spec.mlp_bias));
@@ -87,11 +114,16 @@ int64_t LinearGroup::n() const {
   return n;
 }
 
-std::vector<std::pair<std::string, Tensor*>> Block::norms() {
-  std::vector<std::pair<std::string, Tensor*>> norms = {{attention_norm, &attention_norm_weight},
-                                                        {mlp_norm, &mlp_norm_weight}};
-  if (!q_norm.empty()) norms.emplace_back(q_norm, &q_norm_weight);
-  if (!k_norm.empty()) norms.emplace_back(k_norm, &k_norm_weight);
+std::vector<const Norm*> Block::norms() const {
+  std::vector<const Norm*> norms = {&attention_norm, &mlp_norm, &post_attention_norm,
+                                    &post_mlp_norm,  &q_norm,   &k_norm};
+  std::erase_if(norms, [](const Norm* norm) { return !norm->exists(); });
+  return norms;
+}
+
+std::vector<Norm*> Block::norms() {
+  std::vector<Norm*> norms;
+  for (const Norm* norm : std::as_const(*this).norms()) norms.push_back(const_cast<Norm*>(norm));
   return norms;
 }
 
@@ -111,6 +143,14 @@ std::vector<ModuleName> Model::attention_modules() const {
   std::vector<ModuleName> modules;
   for (const Block& block : blocks) modules.push_back({block.attention, attention_class});
   return modules;
+}
+
+AttentionShapeInFile AttentionInFile(const Block& block, const ModelSpec& spec) {
+  return {.module = block.attention,
+          .k_proj = block.key_projection,
+          .v_proj = block.value_projection,
+          .heads = spec.num_heads,
+          .kv_heads = spec.num_kv_heads};
 }
 
 Status DeclareAttention(const QuantizationConfig& config, Model* model) {

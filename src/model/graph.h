@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "model/architecture.h"
+#include "model/norm.h"
 #include "model/spec.h"
 #include "quant/config.h"
 #include "quant/kv_cache.h"
@@ -35,12 +36,16 @@ struct LinearGroup {
 
 // One decoder block.
 struct Block {
-  std::string name;            // "model.layers.3"
-  std::string attention_norm;  // module names
-  std::string mlp_norm;
-  std::string q_norm;  // empty where the spec has no qk_norm
-  std::string k_norm;
-  std::string attention;  // "model.layers.3.self_attn"
+  std::string name;     // "model.layers.3"
+  Norm attention_norm;  // before attention and MLP
+  Norm mlp_norm;
+  Norm post_attention_norm;  // of what they add to the stream
+  Norm post_mlp_norm;
+  Norm q_norm;
+  Norm k_norm;
+  std::string attention;         // "model.layers.3.self_attn"
+  std::string key_projection;    // "model.layers.3.self_attn.k_proj", though there may be no such
+  std::string value_projection;  // layer
   LinearGroup qkv;
   LinearGroup attention_output;
   LinearGroup gate_up;
@@ -56,19 +61,15 @@ struct Block {
   RowTransforms query_transforms;   // of each head, rotated; before it is rounded
   RowTransforms key_transforms;
 
-  // Filled by loading; empty tensors and parts otherwise.
-  Tensor attention_norm_weight;  // F32 [hidden]
-  Tensor mlp_norm_weight;
-  Tensor q_norm_weight;  // F32 [head_dim]
-  Tensor k_norm_weight;
-  bool loaded = false;
+  bool loaded = false;  // weights are there
 
   std::vector<LinearGroup*> groups() { return {&qkv, &attention_output, &gate_up, &down}; }
   std::vector<const LinearGroup*> groups() const {
     return {&qkv, &attention_output, &gate_up, &down};
   }
-  // The norms there are: module name and where its weight goes.
-  std::vector<std::pair<std::string, Tensor*>> norms();
+  // The norms there are.
+  std::vector<Norm*> norms();
+  std::vector<const Norm*> norms() const;
 };
 
 struct Model {
@@ -90,6 +91,10 @@ struct Model {
   // Those that a config may name besides.
   std::vector<ModuleName> attention_modules() const;
 };
+
+// How the file names what attention keeps: of layers stored as one, k_proj and v_proj are those
+// that older files of other families have.
+AttentionShapeInFile AttentionInFile(const Block& block, const ModelSpec& spec);
 
 // Gives each block what the config declares for its attention and, by kv_cache_scheme, for its
 // cache; the one goes for keys and values where the other is missing. What is not declared stays.

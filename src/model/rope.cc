@@ -9,10 +9,10 @@ namespace octavo {
 namespace {
 
 // 1 / theta^(2i / d).
-std::vector<float> Plain(double theta, int64_t head_dim) {
-  std::vector<float> frequencies(static_cast<size_t>(head_dim / 2));
+std::vector<float> Plain(double theta, int64_t rotary_dim) {
+  std::vector<float> frequencies(static_cast<size_t>(rotary_dim / 2));
   for (size_t i = 0; i < frequencies.size(); ++i) {
-    const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(rotary_dim);
     frequencies[i] = 1.0F / std::pow(static_cast<float>(theta), exponent);
   }
   return frequencies;
@@ -24,10 +24,10 @@ void ScaleLinear(const RopeSpec& rope, std::vector<float>* frequencies) {
 }
 
 // NTK-aware: the base grows with the length beyond what was trained on.
-double DynamicTheta(const RopeSpec& rope, int64_t head_dim, int64_t length) {
+double DynamicTheta(const RopeSpec& rope, int64_t rotary_dim, int64_t length) {
   const auto trained = static_cast<double>(rope.trained_positions);
   const double ratio = std::max(static_cast<double>(length), trained) / trained;
-  const auto dim = static_cast<double>(head_dim);
+  const auto dim = static_cast<double>(rotary_dim);
   return rope.theta * std::pow(rope.factor * ratio - (rope.factor - 1), dim / (dim - 2));
 }
 
@@ -51,23 +51,23 @@ void ScaleLlama3(const RopeSpec& rope, std::vector<float>* frequencies) {
 }
 
 // The dimension, as a fraction, whose frequency turns `turns` times within the trained positions.
-double DimensionOfTurns(const RopeSpec& rope, int64_t head_dim, double turns) {
+double DimensionOfTurns(const RopeSpec& rope, int64_t rotary_dim, double turns) {
   const auto trained = static_cast<double>(rope.trained_positions);
-  return static_cast<double>(head_dim) * std::log(trained / (turns * 2 * std::numbers::pi)) /
+  return static_cast<double>(rotary_dim) * std::log(trained / (turns * 2 * std::numbers::pi)) /
          (2 * std::log(rope.theta));
 }
 
 // YaRN (Peng et al. 2023), "NTK by parts": dimensions before the ramp are kept, those behind it
 // divided by the factor.
-void ScaleYarn(const RopeSpec& rope, int64_t head_dim, std::vector<float>* frequencies) {
-  double begin = DimensionOfTurns(rope, head_dim, rope.beta_fast);
-  double end = DimensionOfTurns(rope, head_dim, rope.beta_slow);
+void ScaleYarn(const RopeSpec& rope, int64_t rotary_dim, std::vector<float>* frequencies) {
+  double begin = DimensionOfTurns(rope, rotary_dim, rope.beta_fast);
+  double end = DimensionOfTurns(rope, rotary_dim, rope.beta_slow);
   if (rope.round_ramp) {
     begin = std::floor(begin);
     end = std::ceil(end);
   }
   begin = std::max(begin, 0.0);
-  end = std::min(end, static_cast<double>(head_dim - 1));
+  end = std::min(end, static_cast<double>(rotary_dim - 1));
   if (begin == end) end += 0.001;
   for (size_t i = 0; i < frequencies->size(); ++i) {
     const auto divided =
@@ -77,15 +77,22 @@ void ScaleYarn(const RopeSpec& rope, int64_t head_dim, std::vector<float>* frequ
   }
 }
 
+// LongRoPE (Ding et al. 2024).
+void ScaleLongRope(const RopeSpec& rope, int64_t length, std::vector<float>* frequencies) {
+  const auto& factors = length > rope.trained_positions ? rope.long_factors : rope.short_factors;
+  for (size_t i = 0; i < frequencies->size(); ++i) (*frequencies)[i] /= factors[i];
+}
+
 }  // namespace
 
-std::vector<float> RopeFrequencies(const RopeSpec& rope, int64_t head_dim, int64_t length) {
+std::vector<float> RopeFrequencies(const RopeSpec& rope, int64_t rotary_dim, int64_t length) {
   if (rope.scaling == RopeScaling::kDynamic)
-    return Plain(DynamicTheta(rope, head_dim, length), head_dim);
-  std::vector<float> frequencies = Plain(rope.theta, head_dim);
+    return Plain(DynamicTheta(rope, rotary_dim, length), rotary_dim);
+  std::vector<float> frequencies = Plain(rope.theta, rotary_dim);
   if (rope.scaling == RopeScaling::kLinear) ScaleLinear(rope, &frequencies);
   if (rope.scaling == RopeScaling::kLlama3) ScaleLlama3(rope, &frequencies);
-  if (rope.scaling == RopeScaling::kYarn) ScaleYarn(rope, head_dim, &frequencies);
+  if (rope.scaling == RopeScaling::kYarn) ScaleYarn(rope, rotary_dim, &frequencies);
+  if (rope.scaling == RopeScaling::kLongRope) ScaleLongRope(rope, length, &frequencies);
   return frequencies;
 }
 

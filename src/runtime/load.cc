@@ -26,16 +26,13 @@ LayerViews CollectTensors(const Checkpoint& checkpoint, const std::string& modul
   return views;
 }
 
-Result<Tensor> LoadNorm(const Checkpoint& checkpoint, const std::string& module, int64_t size) {
+Result<Tensor> LoadNorm(const Checkpoint& checkpoint, const ModelSpec& spec,
+                        const std::string& module, int64_t size) {
   const std::string name = module + ".weight";
   OCTAVO_ASSIGN_OR_RETURN(const TensorView view, checkpoint.Find(name));
-  if (view.shape != Shape{size}) {
-    return InvalidArgument(
-        fmt::format("{}: shape {}, expected [{}]", name, ShapeString(view.shape), size));
-  }
-  auto tensor = ToFloatTensor(view);
-  if (!tensor.ok()) return tensor.status().Annotate(name);
-  return tensor;
+  auto weight = ReadNormWeight(spec, view, size);
+  if (!weight.ok()) return weight.status().Annotate(name);
+  return weight;
 }
 
 Status WarnOfUnmatched(const QuantizationConfig& config, const Model& model,
@@ -140,8 +137,9 @@ Status LoadedModel::LoadEnds(const Context& context) {
 }
 
 Status LoadedModel::LoadFinalNorm() {
-  OCTAVO_ASSIGN_OR_RETURN(model_.final_norm_weight,
-                          LoadNorm(checkpoint_, model_.names.final_norm, model_.spec.hidden_size));
+  OCTAVO_ASSIGN_OR_RETURN(
+      model_.final_norm_weight,
+      LoadNorm(checkpoint_, model_.spec, model_.names.final_norm, model_.spec.hidden_size));
   return OkStatus();
 }
 
@@ -228,11 +226,9 @@ Status LoadedModel::LoadEmbedding(const Context& context) {
 Status LoadedModel::LoadBlock(int64_t index, const Context& context) {
   Block& block = model_.blocks[static_cast<size_t>(index)];
   if (block.loaded) return OkStatus();
-  for (const auto& [name, weight] : block.norms()) {
-    const bool of_heads = weight == &block.q_norm_weight || weight == &block.k_norm_weight;
-    OCTAVO_ASSIGN_OR_RETURN(
-        *weight,
-        LoadNorm(checkpoint_, name, of_heads ? model_.spec.head_dim : model_.spec.hidden_size));
+  for (Norm* norm : block.norms()) {
+    OCTAVO_ASSIGN_OR_RETURN(norm->weight,
+                            LoadNorm(checkpoint_, model_.spec, norm->name, norm->size));
   }
   for (LinearGroup* group : block.groups()) OCTAVO_RETURN_IF_ERROR(LoadGroup(group, context));
   block.loaded = true;
@@ -248,7 +244,7 @@ void LoadedModel::ReleaseBlock(int64_t index) {
       for (const std::string& name : checkpoint_.NamesOf(layer.name)) checkpoint_.Forget(name);
     }
   }
-  for (const auto& [name, weight] : block.norms()) *weight = Tensor();
+  for (Norm* norm : block.norms()) norm->weight = Tensor();
   block.loaded = false;
 }
 
@@ -286,9 +282,7 @@ std::vector<std::string> LoadedModel::UnusedTensors() const {
     for (const LinearLayer& layer : group.layers) modules.insert(layer.name);
   };
   for (const Block& block : model_.blocks) {
-    modules.insert(block.attention_norm);
-    modules.insert(block.mlp_norm);
-    if (!block.q_norm.empty()) modules.insert({block.q_norm, block.k_norm});
+    for (const Norm* norm : block.norms()) modules.insert(norm->name);
     for (const LinearGroup* group : block.groups()) add(*group);
   }
   add(model_.head);

@@ -103,15 +103,10 @@ void ForgetOutputOfProjections(const std::optional<QuantizationArgs>& cache, Lin
 Status LoadScales(const Checkpoint& checkpoint, const ModelSpec& spec, Block* block,
                   TensorNameSet* used, const Context& context) {
   const auto& query = block->query_quantization;
-  OCTAVO_ASSIGN_OR_RETURN(AttentionScales scales,
-                          ReadAttentionScales(checkpoint,
-                                              {.module = block->attention,
-                                               .k_proj = block->qkv.layers[1].name,
-                                               .v_proj = block->qkv.layers[2].name,
-                                               .heads = spec.num_heads,
-                                               .kv_heads = spec.num_kv_heads},
-                                              &*block->cache_quantization,
-                                              query ? &*query->input_activations : nullptr));
+  OCTAVO_ASSIGN_OR_RETURN(
+      AttentionScales scales,
+      ReadAttentionScales(checkpoint, AttentionInFile(*block, spec), &*block->cache_quantization,
+                          query ? &*query->input_activations : nullptr));
   if (scales.cache) block->cache = *std::move(scales.cache);
   if (scales.query) block->query_scales = *std::move(scales.query);
   for (std::string& name : scales.tensors) used->insert(std::move(name));

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -12,8 +13,11 @@
 #include "base/json.h"
 #include "compress/pipeline.h"
 #include "compress/recipe.h"
+#include "io/checkpoint.h"
+#include "io/checkpoint_writer.h"
 #include "io/safetensors.h"
 #include "support/golden_files.h"
+#include "tensor/convert.h"
 
 namespace octavo::testing {
 
@@ -61,6 +65,39 @@ class QuantizeGolden : public ::testing::Test {
     OCTAVO_ASSIGN_OR_RETURN(const Recipe recipe,
                             ParseRecipe(recipe_text, "recipe.yaml", context.log));
     return Quantize(options, recipe, context);
+  }
+
+  // A copy of a test checkpoint: what `change` (may be empty) makes of each tensor's floats, stored
+  // as `dtype`.
+  using Change = std::function<void(const std::string& name, Tensor* values)>;
+  std::filesystem::path Copied(const std::string& model, DType dtype, const std::string& suffix,
+                               const Change& change = {}) {
+    const auto source = Checkpoint::Open(TestData(model)).value();
+    std::vector<PlannedTensor> plan;
+    for (const std::string& name : source.Names())
+      plan.push_back({name, dtype, source.Find(name)->shape});
+    const std::filesystem::path folder =
+        folder_.path() / (std::filesystem::path(model).filename().string() + suffix);
+    if (std::filesystem::exists(folder)) return folder;
+    CheckpointWriter writer = CheckpointWriter::Create(folder, plan).value();
+    for (const PlannedTensor& tensor : plan) {
+      Tensor values = ToFloatTensor(*source.Find(tensor.name)).value();
+      if (change) change(tensor.name, &values);
+      EXPECT_TRUE(
+          writer.Write(tensor.name, FromFloat(values.data<float>(), dtype, tensor.shape).value())
+              .ok());
+    }
+    Value config = source.config();
+    config.Set("torch_dtype", dtype == DType::kF32 ? "float32" : "bfloat16");
+    EXPECT_TRUE(
+        WriteFileAtomically(writer.unfinished_folder() / "config.json", WriteJson(config)).ok());
+    EXPECT_TRUE(writer.Finish().ok());
+    EXPECT_TRUE(writer.Commit().ok());
+    return folder;
+  }
+  // In float32, in which nothing is lost by storing.
+  std::filesystem::path Widened(const std::string& model) {
+    return Copied(model, DType::kF32, "-f32");
   }
 
   Value Json(const std::filesystem::path& path) {

@@ -172,7 +172,11 @@ INSTANTIATE_TEST_SUITE_P(Families, ArchGolden,
                          ::testing::Values("llama", "llama_sharded", "llama_tied", "llama_mha_bias",
                                            "llama_rope_llama3", "llama_rope_linear",
                                            "llama_rope_yarn", "llama_rope_dynamic", "mistral",
-                                           "mistral_head_dim", "ministral", "qwen2", "qwen3"),
+                                           "mistral_head_dim", "ministral", "qwen2", "qwen3",
+                                           "granite", "smollm3", "ministral3", "ernie4_5", "helium",
+                                           "hunyuan_v1_dense", "gemma", "gemma2", "gemma3_text",
+                                           "olmo2", "olmo3", "exaone4", "glm", "glm4", "phi3",
+                                           "phi3_longrope"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

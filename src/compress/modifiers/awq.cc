@@ -75,11 +75,12 @@ class AwqModifier : public Modifier {
       const LinearLayer& v = block.qkv.layers.back();
       const LinearLayer& up = block.gate_up.layers.back();
       const std::pair<Smoother, const LinearGroup*> pairs[] = {
-          {{block.attention_norm, "RMSNorm"}, &block.qkv},
+          {{block.attention_norm.name, "RMSNorm"}, &block.qkv},
           {{v.name, "Linear"}, &block.attention_output},
-          {{block.mlp_norm, "RMSNorm"}, &block.gate_up},
+          {{block.mlp_norm.name, "RMSNorm"}, &block.gate_up},
           {{up.name, "Linear"}, &block.down}};
       for (const auto& [smoother, group] : pairs) {
+        if (smoother.name.empty()) continue;  // no norm makes the group's input
         std::vector<std::string_view> names;
         for (const LinearLayer& layer : group->layers) {
           names.push_back(layer.name);
@@ -103,7 +104,7 @@ class AwqModifier : public Modifier {
       if (used[i]) continue;
       return InvalidArgument(fmt::format(
           "the mapping {} fits no layers; the model's are named like {} -> {}, {} -> {}",
-          mappings_[i].text, graph.blocks.front().attention_norm,
+          mappings_[i].text, graph.blocks.front().attention_norm.name,
           graph.blocks.front().qkv.layers.front().name,
           graph.blocks.front().gate_up.layers.back().name,
           graph.blocks.front().down.layers.front().name));
@@ -127,8 +128,8 @@ class AwqModifier : public Modifier {
     // The head's block has one group and nothing to smooth.
     for (size_t i = 0; i < block->groups.size(); ++i) {
       GroupWork& group = block->groups[i];
-      LayerWork* source =
-          group.norm != nullptr || i == 0 ? nullptr : &block->groups[i - 1].layers.back();
+      // Of the groups of a block, the second and the fourth read what the one before them gives.
+      LayerWork* source = i % 2 == 0 ? nullptr : &block->groups[i - 1].layers.back();
       if (group.norm == nullptr && source == nullptr) continue;
       OCTAVO_RETURN_IF_ERROR(context.CheckCancelled());
       OCTAVO_RETURN_IF_ERROR(ApplyToGroup(&group, source, context));

@@ -26,12 +26,14 @@ void MultiplyColumns(std::span<const float> scales, GroupWork* group) {
 Status FoldIntoNorm(std::vector<float> scales, GroupWork* group) {
   const DType dtype = group->norm->dtype;
   const std::span<float> norm = group->norm->weight.mutable_data<float>();
+  const float less = group->norm->less;
   for (size_t j = 0; j < norm.size(); ++j) {
-    const float stored = RoundToDType(norm[j] / scales[j], dtype);
+    const float gain = norm[j] + less;
+    const float stored = RoundToDType(gain / scales[j] - less, dtype);
     if (!std::isfinite(stored))
-      return InvalidArgument(fmt::format("channel {}: {} / {} does not fit {}", j, norm[j],
-                                         scales[j], DTypeName(dtype)));
-    const float divisor = norm[j] / stored;
+      return InvalidArgument(
+          fmt::format("channel {}: {} / {} does not fit {}", j, gain, scales[j], DTypeName(dtype)));
+    const float divisor = gain / (stored + less);
     if (std::isfinite(divisor) && divisor > 0) scales[j] = divisor;
     norm[j] = stored;
   }

@@ -58,9 +58,9 @@ struct NormOfGroup {
 };
 
 std::vector<NormOfGroup> NormsOf(const Block& block) {
-  return {{block.attention_norm, &block.qkv},
+  return {{block.attention_norm.name, &block.qkv},
           {{}, &block.attention_output},
-          {block.mlp_norm, &block.gate_up},
+          {block.mlp_norm.name, &block.gate_up},
           {{}, &block.down}};
 }
 
@@ -134,9 +134,16 @@ class MappingCheck {
 
   Result<int64_t> NothingMatched() const {
     const Block& block = graph_.blocks.front();
+    if (!graph_.spec.pre_norms) {
+      return Refuse(
+          fmt::format("finds nothing to smooth: the norms of {} are behind attention and MLP, none "
+                      "feeds linear "
+                      "layers; leave the modifier out",
+                      graph_.spec.architecture));
+    }
     const std::string has = fmt::format(
-        "the model's norms are named like {} (feeds {}) and {} ({})", block.attention_norm,
-        LayerNames(block.qkv), block.mlp_norm, LayerNames(block.gate_up));
+        "the model's norms are named like {} (feeds {}) and {} ({})", block.attention_norm.name,
+        LayerNames(block.qkv), block.mlp_norm.name, LayerNames(block.gate_up));
     OCTAVO_ASSIGN_OR_RETURN(const bool is_final,
                             MatchesAny(mapping_.smooth_layer, graph_.names.final_norm, kNormClass));
     if (is_final)

@@ -54,10 +54,10 @@ class SmoothQuantModifier : public Modifier {
  private:
   Status CheckRotations(const Model& graph) const {
     for (const Block& block : graph.blocks) {
-      for (const auto& [norm, group] : {std::pair(&block.attention_norm, &block.qkv),
-                                        std::pair(&block.mlp_norm, &block.gate_up)}) {
+      for (const auto& [norm, group] : {std::pair(&block.attention_norm.name, &block.qkv),
+                                        std::pair(&block.mlp_norm.name, &block.gate_up)}) {
         const LinearLayer& first = group->layers.front();
-        if (ScalesFold(first)) continue;
+        if (norm->empty() || ScalesFold(first)) continue;
         OCTAVO_ASSIGN_OR_RETURN(const bool applies,
                                 settings_.mappings.Applies(*norm, LayerNames(*group)));
         if (!applies) continue;

@@ -84,6 +84,7 @@ class SpinQuantModifier : public Modifier {
                               ParseTransforms(settings_.transform_config, "transform_config"));
       return std::optional(std::move(transforms));
     }
+    OCTAVO_RETURN_IF_ERROR(CheckRotatable(graph));
     SpinMapping mapping = MappingOf(graph);
     if (mappings_.is_object())
       OCTAVO_RETURN_IF_ERROR(TakeMapping(mappings_, where_mappings_, &mapping));
@@ -95,6 +96,19 @@ class SpinQuantModifier : public Modifier {
   Status Apply(BlockWork*, const Context&) const override { return OkStatus(); }
 
  private:
+  // What of a family's block rotated hidden states would not pass unchanged.
+  static Status CheckRotatable(const Model& graph) {
+    std::string why;
+    if (graph.spec.post_norms || !graph.spec.pre_norms)
+      why = "its norms behind attention and MLP weigh channels of the hidden states";
+    if (graph.blocks.front().qkv.layers.size() != 3)
+      why = "its queries, keys and values are one layer, whose outputs rotate differently";
+    if (why.empty()) return OkStatus();
+    return Unsupported(fmt::format(
+        "SpinQuantModifier: {} cannot be rotated so: {}; QuIPModifier rotates each layer by itself",
+        graph.spec.architecture, why));
+  }
+
   Result<std::vector<TransformUse>> UsesOf(const SpinMapping& mapping, int64_t head_dim) const {
     using enum TransformLocation;
     struct Planned {

@@ -131,7 +131,8 @@ void Attend(const AttentionShape& shape, std::span<const AttentionSequence> sequ
             const float* q, int64_t ldq, float* out, int64_t ldo, Isa isa, ThreadPool& pool) {
   OCTAVO_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0)
       << shape.heads << " heads over " << shape.kv_heads;
-  const AttentionKernel& kernel = BestKernel(AttentionKernels(), isa);
+  const AttentionKernel& kernel =
+      BestKernel(AttentionKernels(), shape.soft_cap == 0 ? isa : Isa::kRef);
   const int64_t dim = shape.head_dim;
   const int64_t group = shape.heads / shape.kv_heads;
   const std::vector<Task> tasks = PlanTasks(shape, sequences);
@@ -170,6 +171,7 @@ void Attend(const AttentionShape& shape, std::span<const AttentionSequence> sequ
         .heads = group,
         .head_dim = dim,
         .scale = shape.scale * ScaleOf(sequence.kv.key_scales, task.kv_head),
+        .soft_cap = shape.soft_cap,
         .first_position = sequence.first_position + task.row - sequence.kv_begin,
         .window = WindowOf(shape),
         .key_begin = task.key_begin,

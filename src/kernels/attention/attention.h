@@ -17,6 +17,7 @@ struct AttentionShape {
   int64_t head_dim = 0;
   float scale = 0;     // usually 1 / sqrt(head_dim)
   int64_t window = 0;  // positions a row sees, its own with them; 0: all before it
+  float soft_cap = 0;  // c: a scaled score s becomes c tanh(s / c); 0: it stays
 };
 
 // Keys and values of one sequence: element (t, h, d) at bytes + (t * token_stride + h * head_stride

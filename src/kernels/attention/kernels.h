@@ -21,6 +21,7 @@ struct AttentionTile {
   int64_t heads;
   int64_t head_dim;
   float scale;
+  float soft_cap;          // 0: none; the portable kernel alone has it
   int64_t first_position;  // row r sees keys first_position + r - window + 1 .. first_position + r
   int64_t window;          // ... all before it when larger than that ...
   int64_t key_begin;       // ... of those in [key_begin, key_end)

@@ -36,6 +36,7 @@ void AttendVector(const AttentionTile& tile, const float* q, int64_t begin, int6
       score += q[d] * Element(tile.keys, tile.element, t * tile.token_stride + d);
     }
     score *= tile.scale;
+    if (tile.soft_cap != 0) score = tile.soft_cap * std::tanh(score / tile.soft_cap);
     if (score > *maximum) {
       const float shrink = std::exp(*maximum - score);
       *denominator *= shrink;

@@ -1,8 +1,11 @@
 #include "model/arch/config_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +48,42 @@ Result<DType> ReadDType(const Value& config) {
                      "\"; bfloat16, float16 and float32 are supported");
 }
 
+Status ReadRotaryDim(const Value& config, const ConfigDefaults& defaults, ModelSpec* spec) {
+  spec->rotary_dim = spec->head_dim;
+  if (!defaults.partial_rotary_factor) return OkStatus();
+  constexpr std::string_view kKey = "partial_rotary_factor";
+  OCTAVO_ASSIGN_OR_RETURN(double factor, config.GetDouble(kKey, *defaults.partial_rotary_factor));
+  const Value* parameters = config.Find("rope_parameters");
+  if (parameters != nullptr && parameters->is_object()) {
+    OCTAVO_ASSIGN_OR_RETURN(factor, parameters->GetDouble(kKey, factor));
+  }
+  if (factor > 0 && factor <= 1) {
+    spec->rotary_dim = static_cast<int64_t>(static_cast<double>(spec->head_dim) * factor);
+    if (spec->rotary_dim >= 2 && spec->rotary_dim % 2 == 0) return OkStatus();
+  }
+  return InvalidArgument(
+      fmt::format("\"{}\" is {}: of a head of {} it has to leave an even number to rotate", kKey,
+                  factor, spec->head_dim));
+}
+
+Result<Activation> ReadActivation(const Value& config, const ConfigDefaults& defaults) {
+  constexpr std::pair<std::string_view, Activation> kActivations[] = {
+      {"silu", Activation::kSilu},
+      {"gelu", Activation::kGelu},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_new", Activation::kGeluTanh},
+      {"relu", Activation::kRelu}};
+  OCTAVO_ASSIGN_OR_RETURN(const std::string wanted,
+                          config.GetString(defaults.activation_key, defaults.activation));
+  std::vector<std::string_view> known;
+  for (const auto& [name, activation] : kActivations) {
+    if (name == wanted) return activation;
+    known.push_back(name);
+  }
+  return Unsupported(fmt::format("\"{}\" is \"{}\"; there is {}", defaults.activation_key, wanted,
+                                 fmt::join(known, ", ")));
+}
+
 }  // namespace
 
 Result<ModelSpec> ReadCommonConfig(const Value& config, const ConfigDefaults& defaults) {
@@ -72,19 +111,54 @@ Result<ModelSpec> ReadCommonConfig(const Value& config, const ConfigDefaults& de
     return InvalidArgument(
         fmt::format("the head dimension {} is odd; rotary embedding needs pairs", spec.head_dim));
   }
-  OCTAVO_ASSIGN_OR_RETURN(const double epsilon, config.GetDouble("rms_norm_eps", 1e-6));
+  OCTAVO_ASSIGN_OR_RETURN(const double epsilon,
+                          config.GetDouble("rms_norm_eps", defaults.norm_epsilon));
   spec.norm_epsilon = static_cast<float>(epsilon);
-  OCTAVO_RETURN_IF_ERROR(ReadRope(config, &spec));
-  OCTAVO_ASSIGN_OR_RETURN(spec.tie_word_embeddings, config.GetBool("tie_word_embeddings", false));
+  OCTAVO_RETURN_IF_ERROR(ReadRotaryDim(config, defaults, &spec));
+  OCTAVO_RETURN_IF_ERROR(ReadRope(config, defaults.rope_theta, &spec));
+  OCTAVO_ASSIGN_OR_RETURN(spec.tie_word_embeddings,
+                          config.GetBool("tie_word_embeddings", defaults.tie_word_embeddings));
   OCTAVO_ASSIGN_OR_RETURN(spec.dtype, ReadDType(config));
-  OCTAVO_ASSIGN_OR_RETURN(const std::string activation, config.GetString("hidden_act", "silu"));
-  if (activation != "silu")
-    return Unsupported("\"hidden_act\" is \"" + activation + "\"; silu is supported");
+  OCTAVO_ASSIGN_OR_RETURN(spec.activation, ReadActivation(config, defaults));
   return spec;
 }
 
-Status ReadWindows(const Value& config, std::optional<int64_t> window, int64_t first_sliding,
-                   ModelSpec* spec) {
+Result<float> ReadFactor(const Value& config, std::string_view key, double fallback) {
+  OCTAVO_ASSIGN_OR_RETURN(const double value, config.GetDouble(key, fallback));
+  const auto factor = static_cast<float>(value);
+  if (std::isfinite(factor) && factor != 0) return factor;
+  return InvalidArgument(
+      fmt::format("\"{}\" is {}; a number other than 0 is expected", key, value));
+}
+
+Result<float> ReadSoftCap(const Value& config, std::string_view key, double fallback) {
+  const Value* found = config.Find(key);
+  const bool given = found != nullptr && !found->is_null();
+  if (!given && (found != nullptr || fallback == 0)) return 0.0F;
+  OCTAVO_ASSIGN_OR_RETURN(const float cap, ReadFactor(config, key, fallback));
+  if (cap > 0) return cap;
+  return InvalidArgument(
+      fmt::format("\"{}\" is {}; a positive number or null is expected", key, cap));
+}
+
+Status ReadBiases(const Value& config, ModelSpec* spec) {
+  OCTAVO_ASSIGN_OR_RETURN(spec->qkv_bias, config.GetBool("attention_bias", false));
+  spec->attention_output_bias = spec->qkv_bias;
+  OCTAVO_ASSIGN_OR_RETURN(spec->mlp_bias, config.GetBool("mlp_bias", false));
+  return OkStatus();
+}
+
+Result<std::optional<int64_t>> ReadSlidingWindow(const Value& config,
+                                                 std::optional<int64_t> fallback) {
+  const Value* given = config.Find("sliding_window");
+  if (given == nullptr) return fallback;
+  if (given->is_null()) return std::optional<int64_t>();
+  OCTAVO_ASSIGN_OR_RETURN(const int64_t window, config.GetInt("sliding_window", 0));
+  return std::optional(window);
+}
+
+Status ReadWindows(const Value& config, std::optional<int64_t> window,
+                   const SlidesByDefault& slides, ModelSpec* spec) {
   if (window && *window < 1) {
     return InvalidArgument(
         fmt::format("\"sliding_window\" is {}, expected a number of tokens or null", *window));
@@ -99,7 +173,7 @@ Status ReadWindows(const Value& config, std::optional<int64_t> window, int64_t f
   }
   std::vector<int64_t> windows(static_cast<size_t>(spec->num_layers), 0);
   for (int64_t i = 0; i < spec->num_layers; ++i) {
-    bool sliding = window && i >= first_sliding;
+    bool sliding = window && slides(i);
     if (listed) {
       OCTAVO_ASSIGN_OR_RETURN(sliding, IsSliding(types->as_array()[static_cast<size_t>(i)]));
     }
@@ -120,7 +194,9 @@ Status ReadQwenWindows(const Value& config, ModelSpec* spec) {
   OCTAVO_ASSIGN_OR_RETURN(const bool used, config.GetBool("use_sliding_window", false));
   OCTAVO_ASSIGN_OR_RETURN(const int64_t window, config.GetInt("sliding_window", 4096));
   OCTAVO_ASSIGN_OR_RETURN(const int64_t first_sliding, config.GetInt("max_window_layers", 28));
-  return ReadWindows(config, used ? std::optional(window) : std::nullopt, first_sliding, spec);
+  return ReadWindows(
+      config, used ? std::optional(window) : std::nullopt,
+      [first_sliding](int64_t layer) { return layer >= first_sliding; }, spec);
 }
 
 }  // namespace octavo

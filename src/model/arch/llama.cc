@@ -10,9 +10,7 @@ namespace {
 Result<ModelSpec> ParseConfig(const Value& config) {
   OCTAVO_ASSIGN_OR_RETURN(ModelSpec spec, ReadCommonConfig(config));
   spec.architecture = "LlamaForCausalLM";
-  OCTAVO_ASSIGN_OR_RETURN(spec.qkv_bias, config.GetBool("attention_bias", false));
-  spec.attention_output_bias = spec.qkv_bias;
-  OCTAVO_ASSIGN_OR_RETURN(spec.mlp_bias, config.GetBool("mlp_bias", false));
+  OCTAVO_RETURN_IF_ERROR(ReadBiases(config, &spec));
   return spec;
 }
 

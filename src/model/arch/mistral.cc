@@ -14,12 +14,9 @@ Result<ModelSpec> ParseConfig(const Value& config) {
   OCTAVO_ASSIGN_OR_RETURN(ModelSpec spec,
                           ReadCommonConfig(config, {.max_position_embeddings = 131072}));
   spec.architecture = "MistralForCausalLM";
-  std::optional<int64_t> window;
-  const Value* given = config.Find("sliding_window");
-  if (given == nullptr || !given->is_null()) {
-    OCTAVO_ASSIGN_OR_RETURN(window, config.GetInt("sliding_window", kDefaultWindow));
-  }
-  OCTAVO_RETURN_IF_ERROR(ReadWindows(config, window, 0, &spec));
+  OCTAVO_ASSIGN_OR_RETURN(const auto window, ReadSlidingWindow(config, kDefaultWindow));
+  OCTAVO_RETURN_IF_ERROR(ReadWindows(
+      config, window, [](int64_t) { return true; }, &spec));
   return spec;
 }
 

@@ -12,7 +12,7 @@ Result<ModelSpec> ParseConfig(const Value& config) {
       ModelSpec spec,
       ReadCommonConfig(config, {.max_position_embeddings = 32768, .head_dim = 128}));
   spec.architecture = "Qwen3ForCausalLM";
-  spec.qk_norm = true;
+  spec.qk_norm = QkNorm::kHeads;
   OCTAVO_ASSIGN_OR_RETURN(spec.qkv_bias, config.GetBool("attention_bias", false));
   spec.attention_output_bias = spec.qkv_bias;
   OCTAVO_RETURN_IF_ERROR(ReadQwenWindows(config, &spec));

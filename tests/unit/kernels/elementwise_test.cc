@@ -94,7 +94,7 @@ TEST(Rope, EveryKernelFollowsTheOrder) {
       for (const int threads : {1, 2, 3}) {
         ThreadPool pool(threads);
         std::vector<float> y = x;
-        ApplyRope(y.data(), row, m, sizes.heads, sizes.head_dim, sizes.rotary_dim, cos.data(),
+        ApplyRope(y.data(), row, m, sizes.heads, sizes.head_dim, sizes.rotary_dim, RopePairs::kHalves, cos.data(),
                   sin.data(), kernel.isa, pool);
         ExpectSameBits(y, expected);
       }
