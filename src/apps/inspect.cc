@@ -18,6 +18,7 @@
 #include "inspect/inspection.h"
 #include "inspect/layer_table.h"
 #include "inspect/target_table.h"
+#include "model/architecture.h"
 
 namespace octavo {
 
@@ -31,8 +32,21 @@ struct Options {
   std::string text;
   bool compare_schemes = false;
   bool layers = false;
+  bool architectures = false;
   bool json = false;
 };
+
+Table ArchitecturesTable() {
+  Table table{.key = "architectures",
+              .title = "Architectures that are known (\"architectures\" of config.json)",
+              .columns = {{"class", "class"}, {"block", "what is not as in Llama's block"}},
+              .rows = {}};
+  for (const Architecture* architecture : Architectures()) {
+    for (const std::string& name : architecture->class_names)
+      table.rows.push_back({name, architecture->summary});
+  }
+  return table;
+}
 
 Result<Table> CompareSchemes(const Options& options, const Inspection& inspection,
                              const Context& context) {
@@ -147,6 +161,11 @@ Status WhetherItLoads(const std::string& model, const Inspection& inspection) {
 }
 
 Status Run(const Options& options, const Context& context) {
+  if (options.architectures) {
+    PrintTables({ArchitecturesTable()}, options.json);
+    return OkStatus();
+  }
+  if (options.model.empty()) return InvalidArgument("a checkpoint folder is needed");
   if (!options.recipe.empty()) {
     OCTAVO_ASSIGN_OR_RETURN(const Planned planned, InspectRecipe(options, context));
     OCTAVO_ASSIGN_OR_RETURN(std::vector<Table> tables,
@@ -188,7 +207,7 @@ CommandBody Add(CLI::App& app) {
       "--compare-schemes --text makes each preset in a temporary folder (TMPDIR) and compares it "
       "with the original on\nthe head of the text: minutes for a small model.");
   auto options = std::make_shared<Options>();
-  app.add_option("model", options->model, "The checkpoint folder")->required();
+  app.add_option("model", options->model, "The checkpoint folder; not needed for --architectures");
   app.add_flag("--layers", options->layers, "Also a row for each module");
   auto* why =
       app.add_option("--why", options->why,
@@ -209,6 +228,9 @@ CommandBody Add(CLI::App& app) {
   app.add_option("--text", options->text,
                  "For --compare-schemes: a text on which each preset's loss is measured")
       ->needs(compare_schemes);
+  app.add_flag(
+      "--architectures", options->architectures,
+      "Instead: the model families that are known, and what is special about their blocks");
   AddJsonFlag(app, &options->json);
   return [options](const Context& context) { return Run(*options, context); };
 }

@@ -13,12 +13,16 @@ namespace octavo {
 #include "model/arch/archs.inc"
 #undef OCTAVO_ARCHITECTURE
 
-Result<const Architecture*> FindArchitecture(const Value& config) {
+std::span<const Architecture* const> Architectures() {
   static constexpr const Architecture* kArchitectures[] = {
 #define OCTAVO_ARCHITECTURE(name) &name,
 #include "model/arch/archs.inc"
 #undef OCTAVO_ARCHITECTURE
   };
+  return kArchitectures;
+}
+
+Result<const Architecture*> FindArchitecture(const Value& config) {
   const Value* classes = config.Find("architectures");
   if (classes == nullptr || !classes->is_array() || classes->as_array().empty() ||
       !classes->as_array()[0].is_string()) {
@@ -27,7 +31,7 @@ Result<const Architecture*> FindArchitecture(const Value& config) {
   }
   const std::string& wanted = classes->as_array()[0].as_string();
   std::vector<std::string> known;
-  for (const Architecture* architecture : kArchitectures) {
+  for (const Architecture* architecture : Architectures()) {
     for (const std::string& name : architecture->class_names) {
       if (name == wanted) return architecture;
       known.push_back(name);

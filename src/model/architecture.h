@@ -35,9 +35,13 @@ struct ModuleNames {
 // One line of archs.inc.
 struct Architecture {
   std::vector<std::string> class_names;  // "architectures" of config.json
+  std::string_view summary;              // of the block: what is not as in Llama's
   Result<ModelSpec> (*parse_config)(const Value& config);
   ModuleNames (*module_names)(const ModelSpec& spec);
 };
+
+// All of archs.inc.
+std::span<const Architecture* const> Architectures();
 
 // The architecture that config.json's "architectures" names. Unsupported lists what there is, and
 // the nearest.

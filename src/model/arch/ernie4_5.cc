@@ -26,6 +26,7 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 
 extern const Architecture kErnie45;
 const Architecture kErnie45 = {.class_names = {"Ernie4_5ForCausalLM"},
+                               .summary = "neighbouring rotary pairs; biases by use_bias",
                                .parse_config = ParseConfig,
                                .module_names = LlamaNames};
 

@@ -34,7 +34,11 @@ ModuleNames Names(const ModelSpec& spec) {
 }  // namespace
 
 extern const Architecture kExaone4;
-const Architecture kExaone4 = {
-    .class_names = {"Exaone4ForCausalLM"}, .parse_config = ParseConfig, .module_names = Names};
+const Architecture kExaone4 = {.class_names = {"Exaone4ForCausalLM"},
+                               .summary =
+                                   "norms behind attention and MLP, of each head of q and k; where "
+                                   "layers slide, the others have no rope",
+                               .parse_config = ParseConfig,
+                               .module_names = Names};
 
 }  // namespace octavo

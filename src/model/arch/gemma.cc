@@ -18,6 +18,9 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 
 extern const Architecture kGemma;
 const Architecture kGemma = {
-    .class_names = {"GemmaForCausalLM"}, .parse_config = ParseConfig, .module_names = LlamaNames};
+    .class_names = {"GemmaForCausalLM"},
+    .summary = "norms stored less one, embedding times sqrt(hidden_size), GeGLU, tied",
+    .parse_config = ParseConfig,
+    .module_names = LlamaNames};
 
 }  // namespace octavo

@@ -27,7 +27,11 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 }  // namespace
 
 extern const Architecture kGemma2;
-const Architecture kGemma2 = {
-    .class_names = {"Gemma2ForCausalLM"}, .parse_config = ParseConfig, .module_names = GemmaNames};
+const Architecture kGemma2 = {.class_names = {"Gemma2ForCausalLM"},
+                              .summary =
+                                  "Gemma's, with norms behind attention and MLP too, soft caps of "
+                                  "scores and logits, every other layer slides",
+                              .parse_config = ParseConfig,
+                              .module_names = GemmaNames};
 
 }  // namespace octavo

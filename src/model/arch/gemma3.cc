@@ -44,7 +44,11 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 }  // namespace
 
 extern const Architecture kGemma3;
-const Architecture kGemma3 = {
-    .class_names = {"Gemma3ForCausalLM"}, .parse_config = ParseConfig, .module_names = GemmaNames};
+const Architecture kGemma3 = {.class_names = {"Gemma3ForCausalLM"},
+                              .summary =
+                                  "Gemma 2's, with norms of each head of q and k, and a rope of "
+                                  "its own on sliding layers (text part)",
+                              .parse_config = ParseConfig,
+                              .module_names = GemmaNames};
 
 }  // namespace octavo

@@ -33,8 +33,12 @@ ModuleNames Names(const ModelSpec& spec) {
 }  // namespace
 
 extern const Architecture kGlm;
-const Architecture kGlm = {.class_names = {"GlmForCausalLM", "Glm4ForCausalLM"},
-                           .parse_config = ParseConfig,
-                           .module_names = Names};
+const Architecture kGlm = {
+    .class_names = {"GlmForCausalLM", "Glm4ForCausalLM"},
+    .summary =
+        "a part of each head is rotated, in neighbouring pairs; gate and up are one layer; GLM 4 "
+        "of 2025 has norms behind attention and MLP too",
+    .parse_config = ParseConfig,
+    .module_names = Names};
 
 }  // namespace octavo

@@ -23,6 +23,9 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 
 extern const Architecture kGranite;
 const Architecture kGranite = {
-    .class_names = {"GraniteForCausalLM"}, .parse_config = ParseConfig, .module_names = LlamaNames};
+    .class_names = {"GraniteForCausalLM"},
+    .summary = "multipliers of embedding, residual stream, scores and logits",
+    .parse_config = ParseConfig,
+    .module_names = LlamaNames};
 
 }  // namespace octavo

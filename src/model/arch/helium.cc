@@ -22,7 +22,9 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 }  // namespace
 
 extern const Architecture kHelium;
-const Architecture kHelium = {
-    .class_names = {"HeliumForCausalLM"}, .parse_config = ParseConfig, .module_names = LlamaNames};
+const Architecture kHelium = {.class_names = {"HeliumForCausalLM"},
+                              .summary = "neighbouring rotary pairs",
+                              .parse_config = ParseConfig,
+                              .module_names = LlamaNames};
 
 }  // namespace octavo

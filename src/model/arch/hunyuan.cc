@@ -27,6 +27,7 @@ ModuleNames Names(const ModelSpec& spec) {
 
 extern const Architecture kHunYuanDense;
 const Architecture kHunYuanDense = {.class_names = {"HunYuanDenseV1ForCausalLM"},
+                                    .summary = "norms of each head of q and k behind the rope",
                                     .parse_config = ParseConfig,
                                     .module_names = Names};
 

@@ -17,7 +17,11 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 }  // namespace
 
 extern const Architecture kLlama;
-const Architecture kLlama = {
-    .class_names = {"LlamaForCausalLM"}, .parse_config = ParseConfig, .module_names = LlamaNames};
+const Architecture kLlama = {.class_names = {"LlamaForCausalLM"},
+                             .summary =
+                                 "RMSNorm before attention and MLP, grouped-query attention, rope "
+                                 "in halves, SwiGLU; biases by attention_bias and mlp_bias",
+                             .parse_config = ParseConfig,
+                             .module_names = LlamaNames};
 
 }  // namespace octavo

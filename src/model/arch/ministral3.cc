@@ -31,6 +31,7 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 
 extern const Architecture kMinistral3;
 const Architecture kMinistral3 = {.class_names = {"Ministral3ForCausalLM"},
+                                  .summary = "queries grow with their position",
                                   .parse_config = ParseConfig,
                                   .module_names = LlamaNames};
 

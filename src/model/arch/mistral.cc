@@ -24,6 +24,7 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 
 extern const Architecture kMistral;
 const Architecture kMistral = {.class_names = {"MistralForCausalLM", "MinistralForCausalLM"},
+                               .summary = "a sliding window on all layers, or those of layer_types",
                                .parse_config = ParseConfig,
                                .module_names = LlamaNames};
 

@@ -43,6 +43,9 @@ ModuleNames Names(const ModelSpec& spec) {
 
 extern const Architecture kOlmo2;
 const Architecture kOlmo2 = {.class_names = {"Olmo2ForCausalLM", "Olmo3ForCausalLM"},
+                             .summary =
+                                 "norms behind attention and MLP, and over whole rows of q and k; "
+                                 "OLMo 3 slides on three of four layers, which have a plain rope",
                              .parse_config = ParseConfig,
                              .module_names = Names};
 

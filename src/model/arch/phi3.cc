@@ -28,7 +28,11 @@ ModuleNames Names(const ModelSpec& spec) {
 }  // namespace
 
 extern const Architecture kPhi3;
-const Architecture kPhi3 = {
-    .class_names = {"Phi3ForCausalLM"}, .parse_config = ParseConfig, .module_names = Names};
+const Architecture kPhi3 = {.class_names = {"Phi3ForCausalLM"},
+                            .summary =
+                                "q, k and v are one layer, gate and up another; longrope; a part "
+                                "of each head may be rotated",
+                            .parse_config = ParseConfig,
+                            .module_names = Names};
 
 }  // namespace octavo

@@ -20,7 +20,9 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 }  // namespace
 
 extern const Architecture kQwen2;
-const Architecture kQwen2 = {
-    .class_names = {"Qwen2ForCausalLM"}, .parse_config = ParseConfig, .module_names = LlamaNames};
+const Architecture kQwen2 = {.class_names = {"Qwen2ForCausalLM"},
+                             .summary = "biases on q, k and v",
+                             .parse_config = ParseConfig,
+                             .module_names = LlamaNames};
 
 }  // namespace octavo

@@ -22,7 +22,9 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 }  // namespace
 
 extern const Architecture kQwen3;
-const Architecture kQwen3 = {
-    .class_names = {"Qwen3ForCausalLM"}, .parse_config = ParseConfig, .module_names = LlamaNames};
+const Architecture kQwen3 = {.class_names = {"Qwen3ForCausalLM"},
+                             .summary = "norms of each head of q and k",
+                             .parse_config = ParseConfig,
+                             .module_names = LlamaNames};
 
 }  // namespace octavo

@@ -50,7 +50,9 @@ Result<ModelSpec> ParseConfig(const Value& config) {
 }  // namespace
 
 extern const Architecture kSmolLm3;
-const Architecture kSmolLm3 = {
-    .class_names = {"SmolLM3ForCausalLM"}, .parse_config = ParseConfig, .module_names = LlamaNames};
+const Architecture kSmolLm3 = {.class_names = {"SmolLM3ForCausalLM"},
+                               .summary = "some layers have no rope",
+                               .parse_config = ParseConfig,
+                               .module_names = LlamaNames};
 
 }  // namespace octavo

@@ -336,5 +336,31 @@ TEST(Attention, NanReachesTheResult) {
   });
 }
 
+// Two keys and values of one number each.
+TEST(Attention, ScoresAreCapped) {
+  const std::vector<float> keys = {2, -3};
+  const std::vector<float> values = {10, 20};
+  const float query = 4;
+  const AttentionShape shape{
+      .heads = 1, .kv_heads = 1, .head_dim = 1, .scale = 0.5F, .window = 0, .soft_cap = 3};
+  const AttentionSequence sequence{.first_row = 0,
+                                   .rows = 1,
+                                   .first_position = 1,
+                                   .kv_begin = 0,
+                                   .kv = {.dtype = DType::kF32,
+                                          .keys = keys.data(),
+                                          .values = values.data(),
+                                          .token_stride = 1,
+                                          .head_stride = 1}};
+  const double first = std::exp(3 * std::tanh(4.0 / 3));
+  const double second = std::exp(3 * std::tanh(-6.0 / 3));
+  ThreadPool pool(1);
+  for (const Isa isa : {Isa::kRef, DetectIsa()}) {
+    float out = 0;
+    Attend(shape, {&sequence, 1}, &query, 1, &out, 1, isa, pool);
+    EXPECT_NEAR(static_cast<double>(out), (10 * first + 20 * second) / (first + second), 1e-5);
+  }
+}
+
 }  // namespace
 }  // namespace octavo

@@ -1,7 +1,9 @@
 // RMSNorm, rotary embedding, SiluMul and the sum of rows: row-wise kernels against float64.
 #include <bit>
+#include <numbers>
 
 #include "kernel_testing.h"
+#include "kernels/activate/activate.h"
 #include "kernels/add_rows/add_rows.h"
 #include "kernels/rms_norm/kernels.h"
 #include "kernels/rms_norm/rms_norm.h"
@@ -94,11 +96,71 @@ TEST(Rope, EveryKernelFollowsTheOrder) {
       for (const int threads : {1, 2, 3}) {
         ThreadPool pool(threads);
         std::vector<float> y = x;
-        ApplyRope(y.data(), row, m, sizes.heads, sizes.head_dim, sizes.rotary_dim, RopePairs::kHalves, cos.data(),
-                  sin.data(), kernel.isa, pool);
+        ApplyRope(y.data(), row, m, sizes.heads, sizes.head_dim, sizes.rotary_dim,
+                  RopePairs::kHalves, cos.data(), sin.data(), kernel.isa, pool);
         ExpectSameBits(y, expected);
       }
     });
+  }
+}
+
+// Pairs that are neighbours, put half a head apart, turn as those do.
+TEST(Rope, NeighboursTurnAsHalvesDo) {
+  constexpr int64_t kHeads = 2;
+  constexpr int64_t kHeadDim = 10;
+  constexpr int64_t kRotary = 6;
+  Rng rng(44);
+  const std::vector<float> x = RandomFloats(rng, 3 * kHeads * kHeadDim);
+  const std::vector<float> cos = RandomFloats(rng, 3 * kRotary / 2);
+  const std::vector<float> sin = RandomFloats(rng, 3 * kRotary / 2);
+  const auto place = [](int64_t i) {
+    const int64_t d = i % kHeadDim;
+    if (d >= kRotary) return static_cast<size_t>(i);
+    return static_cast<size_t>(i - d + (d % 2 == 0 ? d / 2 : kRotary / 2 + d / 2));
+  };
+  std::vector<float> halves(x.size());
+  for (size_t i = 0; i < x.size(); ++i) halves[place(static_cast<int64_t>(i))] = x[i];
+  ThreadPool pool(2);
+  std::vector<float> y = x;
+  const auto apply = [&](std::vector<float>* values, RopePairs pairs) {
+    ApplyRope(values->data(), kHeads * kHeadDim, 3, kHeads, kHeadDim, kRotary, pairs, cos.data(),
+              sin.data(), Isa::kRef, pool);
+  };
+  apply(&y, RopePairs::kNeighbours);
+  apply(&halves, RopePairs::kHalves);
+  EXPECT_NE(y, x);
+  for (size_t i = 0; i < y.size(); ++i)
+    EXPECT_EQ(y[i], halves[place(static_cast<int64_t>(i))]) << i;
+}
+
+TEST(ActivateAndMultiply, IsTheFunctionTimesUp) {
+  const std::pair<Activation, double (*)(double)> functions[] = {
+      {Activation::kSilu, [](double x) { return x / (1 + std::exp(-x)); }},
+      {Activation::kGelu, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }},
+      {Activation::kGeluTanh,
+       [](double x) {
+         return x / 2 *
+                (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+       }},
+      {Activation::kRelu, [](double x) { return std::max(x, 0.0); }}};
+  constexpr int64_t kColumns = 37;
+  Rng rng(45);
+  const std::vector<float> x = RandomFloats(rng, 2 * 2 * kColumns, 8.0);
+  ThreadPool pool(2);
+  for (const auto& [activation, function] : functions) {
+    std::vector<float> y(2 * kColumns, kUnset);
+    ActivateAndMultiply(activation, x.data(), 2 * kColumns, 2, kColumns, y.data(), kColumns,
+                        Isa::kRef, pool);
+    for (int64_t i = 0; i < 2; ++i) {
+      for (int64_t j = 0; j < kColumns; ++j) {
+        const double gate = Wide(x[static_cast<size_t>(i * 2 * kColumns + j)]);
+        const double up = Wide(x[static_cast<size_t>(i * 2 * kColumns + kColumns + j)]);
+        // Near -4 what is left of 1 + erf or 1 + tanh has few bits.
+        EXPECT_NEAR(Wide(y[static_cast<size_t>(i * kColumns + j)]), function(gate) * up,
+                    0x1p-22 * std::abs(gate * up))
+            << gate;
+      }
+    }
   }
 }
 

@@ -1,9 +1,12 @@
 // What the config.json of each family says of its switches.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "model/architecture.h"
 #include "model/graph.h"
@@ -19,6 +22,21 @@ Result<ModelSpec> Read(const std::string& class_name, const std::string& members
   const Value config = ParseJson(text, "config").value();
   OCTAVO_ASSIGN_OR_RETURN(const Architecture* architecture, FindArchitecture(config));
   return architecture->parse_config(config);
+}
+
+// tests/parity/arch_test.cc holds every folder to transformers.
+TEST(Architectures, EachHasAGolden) {
+  std::set<std::string> with_golden;
+  for (const auto& folder : std::filesystem::directory_iterator(OCTAVO_TEST_DATA "/arch")) {
+    const std::string path = folder.path() / "config.json";
+    const Value config = ParseJson(ReadFile(path).value(), path).value();
+    with_golden.insert(config.Find("architectures")->as_array()[0].as_string());
+  }
+  for (const Architecture* architecture : Architectures()) {
+    EXPECT_FALSE(architecture->summary.empty());
+    for (const std::string& name : architecture->class_names)
+      EXPECT_TRUE(with_golden.contains(name)) << name;
+  }
 }
 
 using Windows = std::vector<int64_t>;
