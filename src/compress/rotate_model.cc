@@ -178,7 +178,7 @@ class Rotator {
     }
     Replace(layer.name + ".weight",
             [original = original_, tensor, norm, rotation = std::move(rotation), quantized,
-             &spec = plan_->target.spec, shape = Shape{layer.n, layer.k},
+             spec = plan_->target.spec, shape = Shape{layer.n, layer.k},
              &context = context_]() -> Result<Tensor> {
               OCTAVO_ASSIGN_OR_RETURN(const TensorView view, original->Find(tensor));
               if (view.shape != shape) {

@@ -211,7 +211,7 @@ TEST_F(Rotated, ReferenceStepsMeetEveryByte) {
           };
           const bool is_input = group == &of.qkv || group == &of.gate_up;
           if (is_input) {
-            const std::string& norm = group == &of.qkv ? of.attention_norm : of.mlp_norm;
+            const std::string& norm = group == &of.qkv ? of.attention_norm.name : of.mlp_norm.name;
             const Tensor gains = ToFloatTensor(*source.Find(norm + ".weight")).value();
             step({}, gains.data<float>());
           }

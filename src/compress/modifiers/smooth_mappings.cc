@@ -134,13 +134,6 @@ class MappingCheck {
 
   Result<int64_t> NothingMatched() const {
     const Block& block = graph_.blocks.front();
-    if (!graph_.spec.pre_norms) {
-      return Refuse(
-          fmt::format("finds nothing to smooth: the norms of {} are behind attention and MLP, none "
-                      "feeds linear "
-                      "layers; leave the modifier out",
-                      graph_.spec.architecture));
-    }
     const std::string has = fmt::format(
         "the model's norms are named like {} (feeds {}) and {} ({})", block.attention_norm.name,
         LayerNames(block.qkv), block.mlp_norm.name, LayerNames(block.gate_up));
@@ -200,6 +193,12 @@ Result<SmoothMappings> SmoothMappings::Parse(const Value* mappings, std::string_
 }
 
 Result<int64_t> SmoothMappings::Check(const Model& graph) const {
+  if (!graph.spec.pre_norms) {
+    return InvalidArgument(
+        fmt::format("the norms of {} are behind attention and MLP, none feeds linear layers, so "
+                    "nothing can be smoothed; leave the modifier out",
+                    graph.spec.architecture));
+  }
   for (const SmoothMapping& mapping : mappings_) {
     const auto smoothed = MappingCheck(mapping, graph).Run();
     if (!smoothed.ok()) return smoothed.status();

@@ -60,7 +60,7 @@ TEST(Qwen2, HasBiasesOnQkvAndSlidesBehindTheFirstLayersIfToldTo) {
   const auto spec = Read("Qwen2ForCausalLM", R"(, "sliding_window": 8, "max_window_layers": 1)");
   EXPECT_TRUE(spec->qkv_bias);
   EXPECT_FALSE(spec->attention_output_bias);
-  EXPECT_FALSE(spec->qk_norm);
+  EXPECT_EQ(spec->qk_norm, QkNorm::kNone);
   EXPECT_EQ(spec->windows, Windows());
   const std::string used = R"(, "use_sliding_window": true, "sliding_window": 8)";
   EXPECT_EQ(Read("Qwen2ForCausalLM", used + R"(, "max_window_layers": 1)")->windows,
@@ -74,7 +74,7 @@ TEST(Qwen2, HasBiasesOnQkvAndSlidesBehindTheFirstLayersIfToldTo) {
 
 TEST(Qwen3, HasNormsOfHeadsAndAHeadDimensionOfItsOwn) {
   const auto spec = Read("Qwen3ForCausalLM", R"(, "attention_bias": true)");
-  EXPECT_TRUE(spec->qk_norm);
+  EXPECT_EQ(spec->qk_norm, QkNorm::kHeads);
   EXPECT_TRUE(spec->qkv_bias);
   EXPECT_TRUE(spec->attention_output_bias);
   EXPECT_EQ(spec->head_dim, 128);
@@ -82,8 +82,8 @@ TEST(Qwen3, HasNormsOfHeadsAndAHeadDimensionOfItsOwn) {
   Model model = BuildGraph(**FindArchitecture(config), *spec, nullptr).value();
   const auto norms = model.blocks[2].norms();
   ASSERT_EQ(norms.size(), 4U);
-  EXPECT_EQ(norms[2].first, "model.layers.2.self_attn.q_norm");
-  EXPECT_EQ(norms[3].first, "model.layers.2.self_attn.k_norm");
+  EXPECT_EQ(norms[2]->name, "model.layers.2.self_attn.q_norm");
+  EXPECT_EQ(norms[3]->name, "model.layers.2.self_attn.k_norm");
 }
 
 TEST(Windows, WhatIsWrongIsNamed) {

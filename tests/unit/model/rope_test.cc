@@ -69,7 +69,9 @@ TEST(RopeReader, WhatIsWrongOrNotHereIsNamed) {
       {R"(, "rope_theta": -1e300)", {"rope_theta"}},
       {R"(, "rope_theta": "big")", {"rope_theta"}},
       {R"(, "rope_scaling": 4)", {"rope_scaling", "object"}},
-      {R"(, "rope_scaling": {"type": "longrope"})", {"longrope", "not supported", "yarn"}},
+      {R"(, "rope_scaling": {"type": "ntk"})", {"ntk", "not supported", "yarn"}},
+      {R"(, "rope_scaling": {"type": "longrope"})", {"short_factor", "list"}},
+      {R"(, "rope_scaling": {"type": "longrope", "short_factor": [1, 2]})", {"short_factor", "8"}},
       {R"(, "rope_scaling": {"type": "lineer", "factor": 2})", {"did you mean", "linear"}},
       {R"(, "rope_scaling": {"type": "linear"})", {"rope_scaling", "factor", "missing"}},
       {R"(, "rope_scaling": {"type": "linear", "factor": 0.5})", {"factor", "0.5"}},
@@ -85,7 +87,7 @@ TEST(RopeReader, WhatIsWrongOrNotHereIsNamed) {
       {R"(, "rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2})", {"rope_theta"}},
       {R"(, "rope_scaling": {"type": "yarn", "factor": 2, "truncate": 1})", {"truncate"}},
       {R"(, "head_dim": 2, "rope_scaling": {"type": "dynamic", "factor": 2})", {"head dimension"}},
-      {R"(, "rope_parameters": {"full_attention": {"rope_theta": 1}})", {"layer type"}},
+      {R"(, "rope_parameters": {"full_attention": {"rope_theta": 1}})", {"sliding_attention"}},
       {R"(, "rope_parameters": {"partial_rotary_factor": 0.5})", {"partial_rotary_factor"}},
   };
   for (const auto& [members, parts] : cases) {
