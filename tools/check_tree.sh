@@ -15,7 +15,7 @@ readonly LISTS='
 src/quant/schemes       src/quant/schemes/schemes.inc      common coded_linear column_groups fp4_weight group_float input_major input_rounding int_weight
 src/quant/foreign       src/quant/foreign/foreign.inc      foreign_format
 src/quant/observers     src/quant/observers/observers.inc  observer activation_observer range_search
-src/model/arch          src/model/arch/archs.inc           config_reader llama_names rope_reader
+src/model/arch          src/model/arch/archs.inc           config_reader gemma_config llama_names rope_reader
 src/inspect/engines     src/inspect/engines/engines.inc    declared_kind
 src/eval/tasks          src/eval/tasks/tasks.inc
 src/compress/modifiers  src/compress/modifiers.inc         awq_search cholesky fold_scales gptq_solver quantization_settings smooth_mappings smooth_scales transform_settings

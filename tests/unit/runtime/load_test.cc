@@ -188,7 +188,7 @@ TEST_F(LoadTest, ConfigsThatMakeNoSenseAreNamed) {
       {"num_hidden_layers", {Value(int64_t{1} << 40), "num_hidden_layers"}},
       {"num_attention_heads", {Value(0), "num_attention_heads"}},
       {"num_key_value_heads", {Value(2), "num_key_value_heads"}},
-      {"hidden_act", {Value("gelu"), "gelu"}},
+      {"hidden_act", {Value("gelu_fast"), "gelu_fast"}},
       {"torch_dtype", {Value("int4"), "int4"}},
       {"architectures", {Value::MakeArray(), "architectures"}},
   };
@@ -202,9 +202,9 @@ TEST_F(LoadTest, ConfigsThatMakeNoSenseAreNamed) {
   }
   config_ = original;
   Value rope = Value::MakeObject();
-  rope.Set("rope_type", "longrope");
+  rope.Set("rope_type", "ntk");
   config_.Set("rope_scaling", rope);
-  ExpectError({"longrope", "not supported"});
+  ExpectError({"ntk", "not supported"});
   config_ = original;
   config_.Set("architectures", Value::Array{Value("LlamaForCausalM")});
   ExpectError({"LlamaForCausalM", "did you mean", "LlamaForCausalLM"});
