@@ -32,6 +32,7 @@ Result<double> DecodeOnce(ModelPass* pass, std::span<const TokenId> prompt, cons
                           const SequenceState& begun) {
   Scheduler scheduler(pass);
   std::vector<SequenceState> states;
+  states.reserve(static_cast<size_t>(load.sequences));
   for (int64_t i = 0; i < load.sequences; ++i) states.push_back(Fork(begun));
   for (SequenceState& state : states) {
     OCTAVO_RETURN_IF_ERROR(scheduler

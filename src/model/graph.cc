@@ -141,6 +141,7 @@ std::vector<ModuleName> Model::modules() const {
 
 std::vector<ModuleName> Model::attention_modules() const {
   std::vector<ModuleName> modules;
+  modules.reserve(blocks.size());
   for (const Block& block : blocks) modules.push_back({block.attention, attention_class});
   return modules;
 }

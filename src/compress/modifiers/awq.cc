@@ -207,6 +207,7 @@ Result<AwqMapping> ParseMapping(const Value& value, const std::string& where) {
     return Unsupported(object.Path("activation_hook_target") +
                        ": parallel blocks are not implemented; leave it out");
   std::vector<std::string> balance;
+  balance.reserve(mapping.balance_layers.size());
   for (const ModulePattern& pattern : mapping.balance_layers) balance.push_back(pattern.text());
   mapping.text =
       fmt::format("{} -> [{}]", mapping.smooth_layer.front().text(), fmt::join(balance, ", "));

@@ -34,6 +34,7 @@ Result<std::vector<ModulePattern>> ParsePatterns(const Value& value, std::string
 
 std::string Join(const std::vector<ModulePattern>& patterns) {
   std::vector<std::string> texts;
+  texts.reserve(patterns.size());
   for (const ModulePattern& pattern : patterns) texts.push_back(pattern.text());
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -66,6 +67,7 @@ std::vector<NormOfGroup> NormsOf(const Block& block) {
 
 std::string LayerNames(const LinearGroup& group) {
   std::vector<std::string_view> names;
+  names.reserve(group.layers.size());
   for (const LinearLayer& layer : group.layers) names.push_back(layer.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -208,6 +210,7 @@ Result<int64_t> SmoothMappings::Check(const Model& graph) const {
     for (const auto& [norm, group] : NormsOf(block)) {
       if (norm.empty()) continue;
       std::vector<std::string_view> names;
+      names.reserve(group->layers.size());
       for (const LinearLayer& layer : group->layers) names.push_back(layer.name);
       OCTAVO_ASSIGN_OR_RETURN(const bool applies, Applies(norm, names));
       norms += applies;

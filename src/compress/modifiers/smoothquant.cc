@@ -72,12 +72,14 @@ class SmoothQuantModifier : public Modifier {
 
   static std::vector<std::string_view> LayerNames(const LinearGroup& group) {
     std::vector<std::string_view> names;
+    names.reserve(group.layers.size());
     for (const LinearLayer& layer : group.layers) names.push_back(layer.name);
     return names;
   }
 
   Status Smooth(GroupWork* group) const {
     std::vector<std::span<const float>> weights;
+    weights.reserve(group->layers.size());
     for (const LayerWork& layer : group->layers) weights.push_back(layer.weight.data<float>());
     OCTAVO_ASSIGN_OR_RETURN(std::vector<float> scales,
                             SmoothScales(group->statistics.minimum, group->statistics.maximum,
