@@ -96,8 +96,8 @@ Result<std::vector<Loglikelihood>> Scorer::Score(std::span<const FedTokens> requ
   }
   state.tree = BuildPrefixTree(sequences, state.options.min_shared);
   std::vector<Work> work;
-   work.reserve(state.tree.roots.size());
- for (const PrefixNode& root : state.tree.roots) work.push_back({&root, nullptr});
+  work.reserve(state.tree.roots.size());
+  for (const PrefixNode& root : state.tree.roots) work.push_back({&root, nullptr});
   OCTAVO_RETURN_IF_ERROR(state.RunAll(std::move(work)));
   return std::move(state.results);
 }
