@@ -24,13 +24,6 @@ Result<ModelSpec> ParseConfig(const Value& config) {
   return spec;
 }
 
-ModuleNames Names(const ModelSpec& spec) {
-  ModuleNames names = LlamaNames(spec);
-  names.post_attention_norm = "post_attention_layernorm";
-  names.post_mlp_norm = "post_feedforward_layernorm";
-  return names;
-}
-
 }  // namespace
 
 extern const Architecture kExaone4;
@@ -39,6 +32,6 @@ const Architecture kExaone4 = {.class_names = {"Exaone4ForCausalLM"},
                                    "norms behind attention and MLP, of each head of q and k; where "
                                    "layers slide, the others have no rope",
                                .parse_config = ParseConfig,
-                               .module_names = Names};
+                               .module_names = PostNormNames};
 
 }  // namespace octavo

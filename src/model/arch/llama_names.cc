@@ -18,4 +18,11 @@ ModuleNames LlamaNames(const ModelSpec&) {
           .ignored_suffixes = {"rotary_emb.inv_freq"}};
 }
 
+ModuleNames PostNormNames(const ModelSpec& spec) {
+  ModuleNames names = LlamaNames(spec);
+  names.post_attention_norm = "post_attention_layernorm";
+  names.post_mlp_norm = "post_feedforward_layernorm";
+  return names;
+}
+
 }  // namespace octavo

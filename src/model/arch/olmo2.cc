@@ -32,13 +32,6 @@ Result<ModelSpec> ParseConfig(const Value& config) {
   return spec;
 }
 
-ModuleNames Names(const ModelSpec& spec) {
-  ModuleNames names = LlamaNames(spec);
-  names.post_attention_norm = "post_attention_layernorm";
-  names.post_mlp_norm = "post_feedforward_layernorm";
-  return names;
-}
-
 }  // namespace
 
 extern const Architecture kOlmo2;
@@ -47,6 +40,6 @@ const Architecture kOlmo2 = {.class_names = {"Olmo2ForCausalLM", "Olmo3ForCausal
                                  "norms behind attention and MLP, and over whole rows of q and k; "
                                  "OLMo 3 slides on three of four layers, which have a plain rope",
                              .parse_config = ParseConfig,
-                             .module_names = Names};
+                             .module_names = PostNormNames};
 
 }  // namespace octavo
