@@ -33,7 +33,7 @@ Status Run(const Options& options, const Context& context) {
     json.Set("tokens", result.tokens);
     json.Set("windows", result.windows);
     json.Set("window", options.text.windows.window);
-    json.Set("stride", options.text.windows.stride);
+    json.Set("stride", options.text.Cut().stride);
     json.Set("seconds", result.seconds);
     Print(WriteJson(json, {.indent = 2}) + "\n");
     return OkStatus();

@@ -47,9 +47,7 @@ Result<std::unique_ptr<SchemeLosses>> SchemeLosses::Open(const std::string& mode
   std::unique_ptr<SchemeLosses> losses(new SchemeLosses());
   losses->model_ = model;
   const TextWindowFlags flags{
-      .text = text,
-      .windows = {.window = kWindow, .stride = kWindow, .max_windows = kWindows},
-      .bos = false};
+      .text = text, .windows = {.window = kWindow, .max_windows = kWindows}, .bos = false};
   OCTAVO_ASSIGN_OR_RETURN(losses->windows_, ReadTextWindows(flags, model));
   OCTAVO_ASSIGN_OR_RETURN(losses->base_, LoadModel(model, {}, context));
   OCTAVO_ASSIGN_OR_RETURN(losses->folder_, MakeTemporaryFolder());

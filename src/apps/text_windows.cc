@@ -25,13 +25,19 @@ Result<TokenId> ReadBosToken(const std::string& folder) {
 
 }  // namespace
 
+WindowOptions TextWindowFlags::Cut() const {
+  WindowOptions options = windows;
+  options.stride = stride.value_or(options.window - (bos ? 1 : 0));
+  return options;
+}
+
 void AddTextWindowFlags(CLI::App& app, TextWindowFlags* flags) {
   app.add_option("--text", flags->text, "The text to predict (UTF-8)");
   app.add_option("--window", flags->windows.window, "Tokens the model sees at once")
       ->capture_default_str();
-  app.add_option("--stride", flags->windows.stride,
-                 "Tokens from one window to the next; less than the window: overlap")
-      ->capture_default_str();
+  app.add_option(
+      "--stride", flags->stride,
+      "Tokens from one window to the next; less than the window: overlap (without it, none)");
   app.add_option("--max-windows", flags->windows.max_windows,
                  "Stop after this many windows; 0: the whole text")
       ->capture_default_str();
@@ -44,7 +50,7 @@ Result<std::vector<Window>> ReadTextWindows(const TextWindowFlags& flags,
   OCTAVO_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Load(model_folder));
   auto tokens = tokenizer.Encode(text, /*add_special_tokens=*/false);
   if (!tokens.ok()) return tokens.status().Annotate(flags.text);
-  WindowOptions options = flags.windows;
+  WindowOptions options = flags.Cut();
   if (flags.bos) {
     OCTAVO_ASSIGN_OR_RETURN(options.bos, ReadBosToken(model_folder));
   }

@@ -1,6 +1,7 @@
 // What `perplexity` and `compare` share: a text file in windows of tokens; and chats, one a window.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,12 @@ namespace octavo {
 
 struct TextWindowFlags {
   std::string text;
-  WindowOptions windows;
+  WindowOptions windows;                         // but for the stride
+  std::optional<int64_t> stride = std::nullopt;  // none: no overlap
   bool bos = false;
+
+  // As `windows`, with the stride; without the BOS token, which the model names.
+  WindowOptions Cut() const;
 };
 
 // --text, which the caller may require, and how it is cut.

@@ -35,9 +35,7 @@ Result<ComparisonRequest> PlanVerification(const VerifyFlags& flags,
   const int64_t window = std::min(kWindow, options.dataset.max_length);
   if (!flags.text.empty()) {
     const TextWindowFlags text{
-        .text = flags.text,
-        .windows = {.window = window, .stride = window, .max_windows = kWindows},
-        .bos = false};
+        .text = flags.text, .windows = {.window = window, .max_windows = kWindows}, .bos = false};
     OCTAVO_ASSIGN_OR_RETURN(request.windows, ReadTextWindows(text, request.base));
     request.text =
         fmt::format("{}, {} windows of {} tokens", flags.text, request.windows.size(), window);

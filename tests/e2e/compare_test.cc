@@ -37,7 +37,7 @@ class CompareCommand : public ::testing::Test {
     return RunOctavo(arguments);
   }
   static std::vector<std::string> Text() {
-    return {"--text", kText, "--window", "128", "--stride", "128", "--max-windows", "6"};
+    return {"--text", kText, "--window", "128", "--max-windows", "6"};
   }
   static std::vector<std::string> TextAnd(std::vector<std::string> more) {
     std::vector<std::string> all = Text();
